@@ -1,0 +1,1 @@
+"""What is read: one paper, one file, top to bottom."""
