@@ -1,0 +1,142 @@
+"""Naked numbers: what is an error, what is a name, at which place."""
+
+from __future__ import annotations
+
+import pytest
+
+from tsformers.reading.naked import bare, full_width, naked_numbers, used_exceptions
+from tsformers.reading.page import scan
+
+HEAD = "---\ntoy: a.b:c\nreads: [a.b.C.forward]\n---\n"
+
+
+def found(body: str, head: str = HEAD) -> list[str]:
+    page = scan(head + body, "page.md")
+    assert page.problems == ()
+    failures = naked_numbers(page)
+    lines = page.text.splitlines()
+    for failure in failures:
+        assert lines[failure.line - 1][failure.column - 1 :].startswith(failure.claim)
+        assert failure.kind == "naked"
+    return [failure.claim for failure in failures]
+
+
+@pytest.mark.parametrize(
+    ("body", "claims"),
+    [
+        ("共有 16 维", ["16"]),
+        ("共有16维", ["16"]),
+        ("共有１６维", ["１６"]),
+        ("均值是 0.50，方差是（0.25）。", ["0.50", "0.25"]),
+        ("形状 (8, 6, 16) 不变", ["(8, 6, 16)"]),
+        ("形状（8，6，d_model）不变", ["（8，6，d_model）"]),
+        ("从 8×6×16 变来", ["8×6×16"]),
+        ("误差 1.0e-09 很小", ["1.0e-09"]),
+        ("准确率 93.5%", ["93.5%"]),
+        ("d_model=16 太大", ["16"]),
+        ("Linear(16→64)", ["16", "64"]),
+        ("# 5.2 升到 64 维", ["64"]),
+        ("- 第一项有 3 个", ["3"]),
+        ("| 名字 | 值 |\n|---|---|\n| 头数 | 2 |", ["2"]),
+        ("[共 7 步](x.md)", ["7"]),
+        ("![有 12 条线的图](x.png)", ["12"]),
+        ('!!! note "共 9 个"\n    内容', ["9"]),
+        ("<figure>\n<figcaption>共 11 条</figcaption>\n</figure>", ["11"]),
+        ("> 引文说有 512 维", ["512"]),
+        ("`x` 有 3 个", ["3"]),
+        ("$d_{ff}=64$", ["64"]),
+        (r"$W \in \mathbb{R}^{6\times 8}$", ["6", "8"]),
+        (r"$W\in {\mathbb{R}}^{6\times 8}$", ["6", "8"]),
+        (r"$$0.3 \times x_1 + 10$$", ["0.3", "10"]),
+        ("Informer.py:102 行", ["102"]),
+        ("长度 2048 的序列", ["2048"]),
+        ("这代表 8 个通道", ["8"]),
+        ("一个 3.11 的值", ["3.11"]),
+        ("第 3 层、步骤 4", ["3", "4"]),
+        ("[[04A#标题|有 4 步]]", ["4"]),
+        ("Loss 是 2016 步后的", ["2016"]),
+        ("跑 2000 步", ["2000"]),
+    ],
+)
+def test_naked(body: str, claims: list[str]) -> None:
+    assert found(body) == claims
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "两个头，六个 patch",
+        "`d_model = 16` 与 ``不查 16``",
+        "# 5.2 FFN 残差块",
+        "# §5.1 宏观逻辑",
+        "## 1. 在父层中的位置",
+        "## 8 对照",
+        "1. 第一\n2. 第二",
+        "见 §5.2 与第 3 节、5.3 节，图 2、表 3-1，见图 4，Figure 2，Layer 3，Layer 2B，L0 到 L5，5.x 各节",
+        "公式 (3) 与 Eq. (2)",
+        "torch 2.13.0、Python 3.11、PyTorch 2.13、版本 1.12、CC BY 4.0、Apache-2.0",
+        "Vaswani 2017、(Vaswani et al., 2017)、NeurIPS 2021、2023 年 5 月 1 日、2023-05-01、Zhou 等（2021）",
+        "arXiv:2211.14730 与 arXiv 2012.07436v3、Time-Series-Library#550、#100、PR 4、issue 12",
+        "04A、03B1、04A-Layer3-EncoderLayer、[[04A-Layer4#5.2 标题|上一页]]",
+        "Conv1d、BatchNorm1d、norm1、conv2、float64、1D 卷积、GPT-2、UTF-8、ETTh1",
+        "[源码](https://example.org/a/b#L102-L103) <https://example.org/2> https://example.org/3",
+        "![](x16.png){ width=300 }",
+        "脚注[^1]\n\n[^1]: 说明",
+        "<!-- 16 -->",
+        "```python\nx = 16\n```",
+        "```text\n16\n```",
+        r"$x_1^2 + \frac{1}{2} \sum_{i=1}^{10} a_{12} e^{-12}$",
+        r"$$\log_2 x \hspace{12pt} y$$",
+        '<div style="width: 30px" markdown>\n\n文字\n\n</div>',
+        "提交 4eddbee1 与 a3f09c2",
+    ],
+)
+def test_not_naked(body: str) -> None:
+    assert found(body) == []
+
+
+def test_only_on_reading_pages() -> None:
+    assert naked_numbers(scan("共有 16 维", "page.md")) == []
+
+
+def test_exceptions_excuse_exactly_what_they_say_and_are_counted() -> None:
+    head = HEAD.removesuffix("---\n") + "numbers:\n  '96': 论文的设定\n  12 分钟: 阅读时间\n---\n"
+    body = "长度 96，又是 96，不是 960，也不是 0.96。要 12 分钟。"
+    assert found(body, head) == ["960", "0.96"]
+    assert used_exceptions(scan(head + body, "page.md")) == {"96": 2, "12 分钟": 1}
+
+
+def test_an_exception_that_nothing_needs_is_an_error() -> None:
+    head = HEAD.removesuffix("---\n") + "numbers: {'96': 论文的设定}\n---\n"
+    (failure,) = naked_numbers(scan(head + "没有数", "page.md"))
+    assert (failure.kind, failure.line, failure.claim) == ("front-matter", 4, "96")
+
+
+def test_the_message_says_what_to_do() -> None:
+    (failure,) = naked_numbers(scan(HEAD + "形状（8，6，16）", "page.md"))
+    assert "`名字 (8, 6, 16)`" in failure.message
+
+
+@pytest.mark.parametrize("text", ["16", "(8, 6, 16)", "-0.5", "1e-05", "[0.1, 0.2]", "(16,)", "（8，6，16）", "１６", "≈ 0.5", "64%", "8×6"])
+def test_bare(text: str) -> None:
+    assert bare(text)
+
+
+@pytest.mark.parametrize("text", ["x (8, 6, 16)", "d_model = 16", "x", "None", "True", "…", "x[0, 0]", "eps", "'16'", "e5", "return[0]"])
+def test_not_bare(text: str) -> None:
+    assert not bare(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "half"),
+    [
+        ("（8，6，16）", "(8, 6, 16)"),
+        ("x（8，6，16）", "x (8, 6, 16)"),
+        ("x （８，６）", "x (8, 6)"),
+        ("eps＝1e－05", "eps=1e-05"),
+        ("x (8, 6)", None),
+        ("f(2)", None),
+    ],
+)
+def test_full_width(text: str, half: str | None) -> None:
+    assert full_width(text) == half

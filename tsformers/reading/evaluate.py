@@ -1,0 +1,238 @@
+"""Evaluate an expression in the state of a page: names mean the state, what was recorded is not run again."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import difflib
+import importlib
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from tsformers.reading.instrument import key, rooted_in_name
+from tsformers.reading.snapshot import Snapshot
+from tsformers.reading.trace import Subexpression
+
+RETURN = "__return__"
+
+
+class EvaluationError(ValueError):
+    """An expression that has no value here; the message is for the author of the page."""
+
+
+class Unresolved(EvaluationError):
+    """A name that stands for nothing here."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        near = difflib.get_close_matches(name, known, n=1)
+        self.suggestion = near[0] if near else ""
+        hint = f"，是不是 {self.suggestion}" if near else ""
+        shown = "return" if name == RETURN else name
+        super().__init__(f"名字 {shown} 在这里不存在{hint}")
+
+
+@dataclass
+class Scope:
+    """Where expressions look names up: the frame, the page's own names, the subject's module, the configuration."""
+
+    frame: Mapping[str, Any] = field(default_factory=dict)
+    page: Mapping[str, Any] = field(default_factory=dict)
+    module: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    axes: Mapping[str, int] = field(default_factory=dict)
+    returned: Mapping[str, Any] = field(default_factory=dict)  # {"return": …} where the subject returned
+    recorded: Sequence[Subexpression] = ()  # of the piece quoted last
+    package: str = ""  # top package of the subject, whose public names are known
+
+    def names(self) -> list[str]:
+        found = [*self.frame, *self.page, *self.module, *self.sizes, *self.axes]
+        return [name for name in found if not name.startswith("__")]
+
+    def look_up(self, name: str) -> Any:
+        """What a name means here.
+
+        Raises:
+            Unresolved: nothing.
+        """
+        if name == RETURN:
+            if "return" in self.returned:
+                return self.returned["return"]
+            raise Unresolved(name, ())
+        if name == "sizes" and "sizes" not in self.frame:
+            return SimpleNamespace(**{**self.axes, **self.sizes})
+        for place in (self.frame, self.page, self.module, self.sizes, self.axes):
+            if name in place:
+                return place[name]
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        if name == "torch":
+            return torch
+        raise Unresolved(name, self.names())
+
+    def resolves(self, dotted: str) -> bool:
+        """Whether a dotted name, perhaps with subscripts, stands for something: here, in torch, or in the package."""
+        tree = _parse(dotted.replace("return", RETURN, 1) if dotted.split("[")[0].split(".")[0] == "return" else dotted)
+        if tree is None or not rooted_in_name(tree):
+            return False
+        places: list[Callable[[str], Any]] = [self.look_up, lambda name: getattr(torch, name)]
+        places.append(lambda name: getattr(torch.nn, name))
+        if self.package:
+            package = importlib.import_module(self.package)
+            places.append(lambda name: package if name == self.package else getattr(package, name))
+        for look_up in places:
+            try:
+                _run(tree, look_up)
+            except (EvaluationError, AttributeError, ImportError):
+                continue
+            return True
+        return False
+
+
+def evaluate(code: str, scope: Scope) -> Any:
+    """The value of an expression, without gradients and with the random state put back.
+
+    Raises:
+        Unresolved: a name in it means nothing here.
+        EvaluationError: it raises, is ambiguous, or changes the state.
+    """
+    tree = _parse(code)
+    if tree is None:
+        raise EvaluationError("这不是一个 Python 表达式")
+    replaced = _Recorded(scope.recorded)
+    tree = replaced.visit(tree)
+    values = replaced.values
+    if not any(isinstance(node, (ast.Call, ast.NamedExpr)) for node in ast.walk(tree)):
+        return _run(tree, lambda name: values[name] if name in values else scope.look_up(name))
+    return _run_on_copy(tree, lambda name: values[name] if name in values else scope.look_up(name), scope)
+
+
+def _parse(code: str) -> ast.expr | None:
+    try:
+        return ast.parse(code.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+
+
+class _Recorded(ast.NodeTransformer):
+    """Puts a recorded value in the place of each sub-expression of the last piece, the outermost first."""
+
+    def __init__(self, recorded: Sequence[Subexpression]) -> None:
+        self.recorded = recorded
+        self.values: dict[str, Any] = {}
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, ast.expr) and not rooted_in_name(node):
+            if isinstance(node, ast.Call) and _elliptic(node):
+                wanted = key(node.func)
+                found = [item for item in self.recorded if item.callee == wanted]
+                if not found:
+                    raise EvaluationError(f"上一段引文里没有调用 {ast.unparse(node.func)}(…)")
+            else:
+                found = [item for item in self.recorded if item.key == key(node)]
+            if found and not isinstance(node, ast.Constant):
+                return self._value(found, ast.unparse(node).replace("...", "…"))
+        return super().generic_visit(node)
+
+    def _value(self, found: Sequence[Subexpression], text: str) -> ast.expr:
+        first = found[0].value
+        if any(not _equal(first, other.value) for other in found[1:]):
+            raise EvaluationError(f"{text} 在上一段引文里算了 {len(found)} 次，结果不同：要说哪一次，请引得更短或写 pass=")
+        name = f"__recorded_{len(self.values)}__"
+        self.values[name] = first
+        return ast.Name(name, ast.Load())
+
+
+def _elliptic(node: ast.Call) -> bool:
+    return (
+        len(node.args) == 1
+        and not node.keywords
+        and isinstance(node.args[0], ast.Constant)
+        and node.args[0].value is Ellipsis
+    )
+
+
+def _equal(left: Any, right: Any) -> bool:
+    if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
+        return left.shape == right.shape and left.dtype == right.dtype and torch.equal(left, right)
+    if isinstance(left, (tuple, list)) and type(left) is type(right) and len(left) == len(right):
+        return all(_equal(a, b) for a, b in zip(left, right, strict=True))
+    return type(left) is type(right) and bool(left == right)
+
+
+def _run(tree: ast.expr, look_up: Callable[[str], Any]) -> Any:
+    names = {node.id: look_up(node.id) for node in ast.walk(tree) if isinstance(node, ast.Name) and _free(node, tree)}
+    code = compile(ast.fix_missing_locations(ast.Expression(tree)), "<claim>", "eval")
+    kept = random.getstate()
+    try:
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            return eval(code, {"__builtins__": builtins, **names})  # the author's own expression
+    except EvaluationError:
+        raise
+    except Exception as error:
+        raise EvaluationError(f"求值时出错：{type(error).__name__}: {error}") from error
+    finally:
+        random.setstate(kept)
+
+
+def _free(name: ast.Name, tree: ast.expr) -> bool:
+    """Not bound inside the expression by a comprehension or lambda."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            for generator in node.generators:
+                if any(isinstance(n, ast.Name) and n.id == name.id for n in ast.walk(generator.target)):
+                    return False
+        if isinstance(node, ast.Lambda) and any(argument.arg == name.id for argument in node.args.args):
+            return False
+    return isinstance(name.ctx, ast.Load)
+
+
+def _run_on_copy(tree: ast.expr, look_up: Callable[[str], Any], scope: Scope) -> Any:
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and _free(node, tree)}
+    originals = {name: look_up(name) for name in sorted(names)}
+    memo: dict[int, Any] = {}
+    copies: dict[str, Any] = {}
+    for name, value in originals.items():
+        try:
+            copies[name] = copy.deepcopy(value, memo)
+        except (TypeError, RuntimeError, NotImplementedError):
+            copies[name] = value
+    result = _run(tree, copies.__getitem__)
+    changed = [name for name in originals if not _unchanged(originals[name], copies[name])]
+    if changed:
+        raise EvaluationError(f"这个表达式改变了状态：{', '.join(changed)}；声明只能读，不能写")
+    if isinstance(scope.frame, Snapshot):
+        for old, new in _pairs(originals, copies):
+            scope.frame.origin.setdefault(id(new), scope.frame.origin.get(id(old), id(old)))
+            _KEPT.append(new)
+    return result
+
+
+_KEPT: list[object] = []  # copies whose identity was noted stay alive as long as the process, which reads one page
+
+
+def _pairs(originals: dict[str, Any], copies: dict[str, Any]) -> list[tuple[object, object]]:
+    return [(originals[name], copies[name]) for name in originals if isinstance(originals[name], torch.Tensor)]
+
+
+def _unchanged(left: Any, right: Any) -> bool:
+    if left is right:
+        return True
+    if isinstance(left, torch.Tensor):
+        return left.shape == right.shape and torch.equal(
+            left.detach().nan_to_num() if left.is_floating_point() else left,
+            right.detach().nan_to_num() if right.is_floating_point() else right,
+        )
+    if isinstance(left, torch.nn.Module):
+        ours, theirs = dict(left.state_dict(keep_vars=True)), dict(right.state_dict(keep_vars=True))
+        return ours.keys() == theirs.keys() and all(_unchanged(ours[name], theirs[name]) for name in ours)
+    if isinstance(left, (tuple, list)):
+        return len(left) == len(right) and all(_unchanged(a, b) for a, b in zip(left, right, strict=True))
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(_unchanged(left[name], right[name]) for name in left)
+    return True

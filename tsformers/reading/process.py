@@ -1,0 +1,83 @@
+"""The process that a page runs in: everything global pinned, its record sent through a pipe as the last word."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import tempfile
+import warnings
+from multiprocessing.connection import Connection
+from typing import Any
+
+from tsformers.reading.failure import Failure
+from tsformers.reading.page import Page
+from tsformers.reading.settings import Settings
+
+
+def run_in_process(page: Page, settings: Settings, search: str, pipe: Connection) -> None:
+    """Entry of the child. Sends ("ready",), then ("step", index) before each step, then ("done", reading, failures)."""
+    import torch
+
+    from tsformers.reading.blocks import TimeUp, where
+    from tsformers.reading.walk import Walker
+
+    sink = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(sink, descriptor)  # what writes through C goes nowhere; the page's own output is captured above it
+    for folder in (str(settings.root), search):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float32)
+    torch.set_printoptions(profile="default")
+    torch.manual_seed(0)
+    random.seed(0)
+    warnings.simplefilter("ignore")
+    folder = tempfile.mkdtemp(prefix="page-")
+    os.chdir(folder)
+    tempfile.tempdir = folder
+    at = [0]
+
+    def progress(index: int) -> None:
+        at[0] = index
+        pipe.send(("step", index))
+
+    def time_up(*_: Any) -> None:
+        raise TimeUp
+
+    walker = Walker(page, settings, progress)
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, time_up)
+        signal.setitimer(signal.ITIMER_REAL, settings.time_limit)
+    pipe.send(("ready",))
+    try:
+        reading = walker.walk()
+        failures = walker.failures
+    except TimeUp as error:
+        step = page.steps[at[0]] if page.steps else None
+        line, column = where(error, page.path, step.line if step is not None else 1)
+        margins = getattr(step, "margins", ())
+        row = line - step.line - 1 if step is not None else -1
+        margin = margins[row] if 0 <= row < len(margins) else 0
+        reading, failures = walker.reading, [*walker.failures, timeout(page.path, line, margin + column + 1, settings)]
+    finally:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        os.chdir("/")
+        _remove(folder)
+    pipe.send(("done", reading, failures))
+    pipe.close()
+
+
+def timeout(path: str, line: int, column: int, settings: Settings) -> Failure:
+    limit = f"{settings.time_limit:g} 秒"
+    message = f"运行超过时限 {limit}；这一页在这里停下"
+    return Failure(path, line, column, "timeout", expected=f"≤ {limit}", actual=f"> {limit}", message=message)
+
+
+def _remove(folder: str) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)

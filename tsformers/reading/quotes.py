@@ -1,0 +1,276 @@
+"""Match a quoted piece to the source of the functions that a page reads."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import io
+import textwrap
+import tokenize
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tsformers.reading.statements import COMPOUND, LOOPS, Function, Node, without_docstring
+
+
+class QuoteError(ValueError):
+    """A fence that is no quote; ``line`` counts the fence's own lines from 0, ``nearest`` is the likeliest source line."""
+
+    def __init__(self, message: str, line: int = 0, nearest: str = "") -> None:
+        super().__init__(message)
+        self.line = line
+        self.nearest = nearest
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """Where a quote stands: the statements it shows, and the one after which (or in whose body) the page then stands.
+
+    ``nodes`` are those shown, ``header`` says that the last one is shown without its body, ``lines`` maps the fence's
+    lines to physical source lines (0 where a line stands for nothing).
+    """
+
+    function: Function
+    nodes: tuple[Node, ...]
+    stop: Node | None  # None for a signature alone
+    header: bool
+    lines: tuple[int, ...]
+
+    @property
+    def first_line(self) -> int:
+        return min((node.tree.lineno for node in self.nodes), default=self.function.tree.lineno)
+
+    @property
+    def last_line(self) -> int:
+        return max((node.header_end for node in self.nodes), default=self.function.tree.body[0].lineno - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A fence, parsed once and matched against many functions."""
+
+    tree: list[ast.stmt]
+    signature: ast.FunctionDef | None
+    code: str
+
+
+def parse_piece(code: str) -> Piece:
+    """Parse a fence's code.
+
+    Raises:
+        QuoteError: it is not Python, or is empty.
+    """
+    text = textwrap.dedent(code)
+    stripped = text.rstrip()
+    attempts = [text]
+    if stripped.endswith(":"):
+        last = stripped.splitlines()[-1]
+        attempts.append(f"{stripped}\n{' ' * (len(last) - len(last.lstrip()) + 4)}...")
+    for attempt in attempts:
+        try:
+            tree = ast.parse(attempt).body
+        except SyntaxError as error:
+            problem = error
+            continue
+        if not tree:
+            raise QuoteError("这段引文是空的")
+        if len(tree) == 1 and isinstance(tree[0], ast.FunctionDef):
+            return Piece(without_docstring(tree[0].body), tree[0], text)
+        return Piece(tree, None, text)
+    raise QuoteError(
+        f"这段引文不是完整的 Python 语句（{problem.msg}）；半条语句请写成行内代码", (problem.lineno or 1) - 1
+    )
+
+
+def match_piece(piece: Piece, function: Function) -> list[Match]:
+    """Every place of ``function`` that the piece fits, in the order of the text."""
+    if piece.signature is not None:
+        if not _same(_signature(piece.signature), _signature(function.tree)):
+            return []
+        lines = _lines(piece.code, [(piece.signature.lineno, function.tree.lineno)])
+        if len(piece.tree) == 1 and _gap(piece.tree[0]):
+            return [_checked(piece, Match(function, (), None, False, lines), lines)]
+    found = []
+    blocks = {node.block for node in function.nodes}
+    for block in [(-1, "body")] if piece.signature is not None else sorted(blocks):
+        nodes = function.block(block)
+        for start in range(len(nodes)):
+            pairs = _match(piece.tree, nodes[start:], function, whole=piece.signature is not None)
+            if pairs is not None:
+                found.append(_found(piece, function, pairs))
+            if piece.signature is not None:
+                break
+    return sorted(found, key=lambda match: match.first_line)
+
+
+Pair = tuple[ast.stmt, Node, bool]  # the fence's statement, the source's, shown as a header alone
+
+
+def _match(pattern: list[ast.stmt], nodes: list[Node], function: Function, whole: bool) -> list[Pair] | None:
+    """Pairs of the statements that correspond, ``...`` standing for any number of statements in between."""
+    if not pattern:
+        return [] if not nodes or not whole else None
+    first, rest = pattern[0], pattern[1:]
+    if _gap(first):
+        if not rest:
+            return []
+        for skip in range(len(nodes)):
+            pairs = _match(rest, nodes[skip:], function, whole)
+            if pairs is not None:
+                return pairs
+        return None
+    if not nodes:
+        return None
+    here = _match_one(first, nodes[0], function)
+    if here is None:
+        return None
+    after = _match(rest, nodes[1:], function, whole)
+    return None if after is None else [*here, *after]
+
+
+def _match_one(pattern: ast.stmt, node: Node, function: Function) -> list[Pair] | None:
+    if type(pattern) is not type(node.tree):
+        return None
+    if not isinstance(pattern, COMPOUND):
+        return [(pattern, node, False)] if _same(pattern, node.tree) else None
+    if not _same(_header(pattern), _header(node.tree)):
+        return None
+    body_left_out = len(pattern.body) == 1 and _gap(pattern.body[0]) if hasattr(pattern, "body") else False
+    written = {name for name in ("orelse", "finalbody", "handlers", "cases") if getattr(pattern, name, [])}
+    if body_left_out and not written:
+        return [(pattern, node, True)]
+    pairs: list[Pair] = [(pattern, node, False)]
+    for name in ("body", "orelse", "finalbody"):
+        inner = _match(getattr(pattern, name, []), function.block((node.number, name)), function, whole=True)
+        if inner is None:
+            return None
+        pairs.extend(inner)
+    for name in ("handlers", "cases"):
+        ours, theirs = getattr(pattern, name, []), getattr(node.tree, name, [])
+        if len(ours) != len(theirs):
+            return None
+        for position, (left, right) in enumerate(zip(ours, theirs, strict=True)):
+            inner = _match(left.body, function.block((node.number, f"{name}.{position}")), function, whole=True)
+            if inner is None or not _same(_header(left), _header(right)):
+                return None
+            pairs.extend(inner)
+    return pairs
+
+
+def _found(piece: Piece, function: Function, pairs: list[Pair]) -> Match:
+    anchors = [(pattern.lineno, node.tree.lineno) for pattern, node, _ in pairs]
+    if piece.signature is not None:
+        anchors.append((piece.signature.lineno, function.tree.lineno))
+    lines = _lines(piece.code, anchors)
+    outermost = min(pairs, key=lambda pair: len(_ancestors(pair[1], function)))
+    depth = len(_ancestors(outermost[1], function))
+    stop, header = [(node, head) for _, node, head in pairs if len(_ancestors(node, function)) == depth][-1]
+    match = Match(function, tuple(node for _, node, _ in pairs), stop, header, lines)
+    return _checked(piece, match, lines)
+
+
+def _ancestors(node: Node, function: Function) -> list[Node]:
+    found = []
+    while node.block[0] >= 0:
+        node = function.nodes[node.block[0]]
+        found.append(node)
+    return found
+
+
+def _checked(piece: Piece, match: Match, lines: tuple[int, ...]) -> Match:
+    """A comment in the fence must stand in the source at that place."""
+    source = match.function.lines
+    for row, column, comment in _comments(piece.code):
+        physical = lines[row] if row < len(lines) else 0
+        alone = not piece.code.splitlines()[row][:column].strip()
+        if physical:
+            theirs = source[physical - 1]
+        elif alone:
+            following = next((line for line in lines[row:] if line), 0)
+            theirs = "\n".join(source[max(0, following - 6) : following - 1]) if following else "\n".join(source)
+        else:
+            continue
+        if comment not in theirs:
+            nearest = difflib.get_close_matches(comment, [text for _, _, text in _comments(match.function.source)], 1, 0)
+            raise QuoteError(f"源码在这里没有注释 {comment!r}", row, nearest[0] if nearest else "")
+    return match
+
+
+def _comments(code: str) -> Iterator[tuple[int, int, str]]:
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(code).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0] - 1, token.start[1], token.string
+    except (tokenize.TokenError, IndentationError):
+        return  # a header without its body ends the tokens early: what came before has been given
+
+
+def _lines(code: str, anchors: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    """Physical line of each line of the fence: exact at the first line of a statement, counted on from there."""
+    starts = dict(anchors)
+    count = len(code.splitlines())
+    result = [0] * count
+    current = 0
+    for row in range(count):
+        if row + 1 in starts:
+            current = starts[row + 1]
+        elif current:
+            current += 1
+        text = code.splitlines()[row].strip()
+        if not text or text == "..." or text.startswith("#"):
+            if text == "...":
+                current = 0
+            continue
+        result[row] = current
+    return tuple(result)
+
+
+def nearest_line(piece: Piece, functions: Iterable[Function]) -> tuple[int, str]:
+    """The fence's first line that stands in none of the functions, and the source line most like it."""
+    source = [
+        line.strip() for function in functions for line in function.source.splitlines() if line.strip()
+    ]
+    known = {"".join(line.split("#")[0].split()) for line in source}
+    for row, line in enumerate(piece.code.splitlines()):
+        bare = "".join(line.split("#")[0].split())
+        if bare and bare != "..." and bare not in known:
+            near = difflib.get_close_matches(line.strip(), source, n=1, cutoff=0.3)
+            return row, near[0] if near else ""
+    return 0, ""
+
+
+def _gap(tree: ast.stmt) -> bool:
+    return isinstance(tree, ast.Expr) and isinstance(tree.value, ast.Constant) and tree.value.value is Ellipsis
+
+
+def _same(left: ast.AST, right: ast.AST) -> bool:
+    return ast.dump(left) == ast.dump(right)
+
+
+def _header(tree: ast.AST) -> ast.AST:
+    """A copy without the blocks."""
+    fields = {
+        name: value
+        for name, value in ast.iter_fields(tree)
+        if name not in ("body", "orelse", "finalbody", "handlers", "cases")
+    }
+    return ast.Tuple(
+        [ast.Constant(type(tree).__name__), *[ast.Constant(_text(value)) for value in fields.values()]], ast.Load()
+    )
+
+
+def _text(value: object) -> str:
+    if isinstance(value, ast.AST):
+        return ast.dump(value)
+    if isinstance(value, list):
+        return "; ".join(_text(inner) for inner in value)
+    return repr(value)
+
+
+def _signature(tree: ast.FunctionDef) -> ast.AST:
+    parts = [tree.name, ast.dump(tree.args), ast.dump(tree.returns) if tree.returns else ""]
+    return ast.Tuple([ast.Constant(part) for part in parts], ast.Load())
+
+
+def is_loop(node: Node) -> bool:
+    return isinstance(node.tree, LOOPS)

@@ -1,0 +1,29 @@
+"""Derived parts of a reading page: functions from records to HTML, Markdown and SVG.
+
+Every function is pure and returns one block without blank lines inside, but for `matrix`, which returns a Markdown
+table, and `worked`, which prints one: these two are for the blocks of a page.
+"""
+
+from tsformers.reading.show.cards import chips, piece, pipeline, source
+from tsformers.reading.show.diagrams import Section, groups, sequence, structure, svg
+from tsformers.reading.show.interface import footer, io_table
+from tsformers.reading.show.tree import call_tree, children
+from tsformers.reading.show.values import matrix, worked
+
+__all__ = [
+    "Section",
+    "call_tree",
+    "children",
+    "chips",
+    "footer",
+    "groups",
+    "io_table",
+    "matrix",
+    "piece",
+    "pipeline",
+    "sequence",
+    "source",
+    "structure",
+    "svg",
+    "worked",
+]

@@ -1,0 +1,223 @@
+"""Diagrams as SVG, drawn at build time: sequence, semantic groups, structure.
+
+The renderer is mermaid-render (PyPI), which needs neither browser nor Node; only `svg` knows it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from xml.etree import ElementTree
+
+from tsformers.reading.record import Call, Quote, Subject, Value
+from tsformers.reading.show.flow import flow, reads
+from tsformers.reading.show.tree import call_name, is_torch, local_path, output_text
+from tsformers.reading.show.values import brief, tensors
+
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A 5.x section of a page: its heading's number and title, its quotes, and the code of each quote's fence."""
+
+    number: str
+    title: str
+    pieces: tuple[Quote, ...]
+    texts: tuple[str, ...]
+
+
+def svg(source: str, label: str, kind: str = "") -> str:
+    """The diagram of a Mermaid source in a figure whose ``aria-label`` tells it in words.
+
+    The same source gives the same text; ids in it are prefixed, so that diagrams can share a page. The colours stay
+    plain attributes, which the style sheet maps to the scheme's. Raises ValueError where the source is not Mermaid.
+    """
+    from mermaid_render import mermaid_to_svg  # starts a JavaScript engine: only when something is drawn
+
+    root = ElementTree.fromstring(mermaid_to_svg(source, theme="redux-color"))
+    prefix = "d" + hashlib.sha256(f"{kind}\n{label}\n{source}".encode()).hexdigest()[:8] + "-"
+    for element in root.iter():
+        element.tag = element.tag.removeprefix(_SVG)
+        for name, value in list(element.attrib.items()):
+            if name == "id":
+                element.set(name, prefix + value)
+            elif name.startswith("data-"):
+                del element.attrib[name]
+            else:
+                element.set(name, re.sub(r"url\(#|^#(?=[A-Za-z_][\w-]*$)(?![0-9A-Fa-f]{6}$)",
+                                         lambda match: match[0] + prefix, value))  # fmt: skip
+    for parent in [element for element in root.iter("g") if element.get("class") == "pele-cluster"]:
+        for title in parent.findall("text"):  # above the edges, which would cross it
+            parent.remove(title)
+            root.append(title)
+    width, height, box = float(root.get("width", "0")), float(root.get("height", "0")), root.get("viewBox", "")
+    root.attrib.clear()
+    root.attrib.update({
+        "xmlns": "http://www.w3.org/2000/svg", "viewBox": box, "width": f"{width:g}", "height": f"{height:g}",
+        "font-size": "16", "font-family": "sans-serif", "fill": "#172D4A", "style": f"--w:{width / 16:.2f}",
+        "aria-hidden": "true", "focusable": "false",
+    })  # fmt: skip
+    drawing = ElementTree.tostring(root, encoding="unicode").replace("\n", " ")
+    extra = f" tsf-{kind}" if kind else ""
+    return (
+        f'<figure class="tsf-figure{extra}" role="img" aria-label="{escape(label)}">'
+        f'<div class="tsf-wide" tabindex="0">{drawing}</div></figure>'
+    )
+
+
+def _text(text: str) -> str:
+    """A label in Mermaid: what its grammar or its HTML would read otherwise is written as a character code."""
+    return re.sub(r'[#;"<>&`\\\[\]{}|:%]', lambda match: f"#{ord(match[0])};", text)
+
+
+def _sent(call: Call) -> list[str]:
+    """``queries, keys, values (8, 6, 16)``: the tensors passed, those of one shape together."""
+    by_shape: dict[str, list[str]] = {}
+    for name, value, _ in call.inputs:
+        if any(tensors(value)):
+            by_shape.setdefault(brief(value), []).append("" if is_torch(call) else name)
+    return [f"{', '.join(names)} {shape}".lstrip(", ") for shape, names in by_shape.items()] or ["无张量"]
+
+
+def sequence(call: Call) -> str:
+    """The sequence diagram of a call: the layer, the modules and functions that it calls itself, what passes between.
+
+    Returns a sentence where it calls none.
+    """
+    if not call.children:
+        return '<p class="tsf-quiet">这一层不调用别的模块，没有顺序图。</p>'
+    people: dict[str, str] = {}
+    lines: list[str] = []
+    told: list[str] = []
+    for child in call.children:
+        name = local_path(child, call)
+        person = people.setdefault(name, f"p{len(people) + 1}")
+        sent, back = _sent(child), output_text(child.output)
+        lines += [
+            f"p0->>{person}: {'<br/>'.join(map(_text, sent))}",
+            f"activate {person}",
+            f"{person}-->>p0: {_text(back)}",
+            f"deactivate {person}",
+        ]
+        told.append(f"{len(told) + 1}. 把 {'，'.join(sent)} 交给 {name}（{child.owner}），得到 {back}")
+    owners = {local_path(child, call): child.owner for child in call.children if child.path not in ("", call.path)}
+    head = [f"participant p0 as {_text(call.owner)}"]
+    head += [f"participant {person} as {_text(name)}" + (f"<br/>{_text(owners[name])}" if name in owners else "")
+             for name, person in people.items()]  # fmt: skip
+    label = f"顺序图：{call.owner} 依次调用。{'；'.join(told)}。最后返回 {output_text(call.output)}。"
+    return svg("\n".join(["sequenceDiagram", *head, *lines]), label, "sequence")
+
+
+_SHAPES = {
+    "input": '(["{}"])',
+    "output": '(["{}"])',
+    "part": '["{}"]',
+    "torch": '("{}"):::torch',
+    "operation": '("{}"):::operation',
+}
+
+
+def structure(call: Call, subject: Subject, quotes: Sequence[Quote] = ()) -> str:
+    """The structure diagram of a layer: its parts in order, the operations between them, residual edges, shapes.
+
+    ``quotes`` of the subject give shapes to what statements compute without a module.
+    """
+    graph = flow(call, subject, quotes)
+    if not graph.edges:
+        return '<p class="tsf-quiet">没有张量流过这一层，没有结构图。</p>'
+    nodes = {node.key: node for node in graph.nodes}
+    lines = ["flowchart TB"]
+    for node in graph.nodes:
+        shown = _text(node.label)
+        if node.kind in ("input", "output"):
+            shown += f"<br/>{_text(node.shape)}"
+        single = node.kind == "operation" and len(node.label) == 1
+        lines.append(node.key + (f'(("{shown}")):::sum' if single else _SHAPES[node.kind].format(shown)))
+    told = []
+    for start, end, shape in graph.edges:
+        plain = not shape or nodes[start].kind == "input"  # an input has its shape in the box
+        lines.append(f"{start} --> {end}" if plain else f'{start} -->|"{_text(shape)}"| {end}')
+        told.append(f"{nodes[start].label} {shape}".strip() + f" 进入 {nodes[end].label}")
+    return svg("\n".join(lines), f"结构图：{call.owner}。{'；'.join(told)}。", "structure")
+
+
+def _title(section: Section) -> str:
+    """The heading without the claims in its brackets, and without the marks of inline code."""
+    title = re.sub(r"（[^（）]*`[^（）]*）|\([^()]*`[^()]*\)", "", section.title).replace("`", "").strip()
+    return f"{section.number} {title}".strip()
+
+
+def _piece_label(quote: Quote, text: str) -> str:
+    written = [variable.name for variable in quote.wrote]
+    if quote.returned is not None:
+        written.append("返回")
+    calls = list(dict.fromkeys(call.path.split(".")[-1] or call_name(call) for call in quote.calls))
+    first = ", ".join(written[:4]) + (" …" if len(written) > 4 else "")
+    line = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    second = " → ".join(calls[:4]) + (" …" if len(calls) > 4 else "")
+    if not first and not second:
+        return _text(line if len(line) <= 32 else line[:31] + "…")
+    return "<br/>".join(_text(part) for part in (first, second) if part)
+
+
+def groups(sections: Sequence[Section], call: Call | None = None) -> str:
+    """The semantic grouping diagram: a group a section, a box a quoted piece, edges where a variable flows.
+
+    A variable flows from the piece that wrote it last, in the order of the source, to each piece that reads it; edges
+    carry its name and shape. ``call`` gives the shapes of the inputs. Pieces that the toy did not execute, and those of
+    a constructor, stand without edges.
+    """
+    placed = [(s, q, text, f"n{s}_{i}") for s, section in enumerate(sections)
+              for i, (q, text) in enumerate(zip(section.pieces, section.texts, strict=True))]  # fmt: skip
+    if not placed:
+        return '<p class="tsf-quiet">本页没有引用源码，没有语义分组图。</p>'
+    writers: dict[str, tuple[str, Value]] = {}
+    names = {"in": "输入", "out": "返回"}
+    for name, value, _ in call.inputs if call is not None else ():
+        writers[name] = ("in", value)
+    edges: dict[tuple[str, str], list[str]] = {}
+
+    def edge(start: str, end: str, text: str) -> None:
+        texts = edges.setdefault((start, end), [])
+        if text not in texts:
+            texts.append(text)
+
+    order = sorted(placed, key=lambda item: (item[1].subject, next(filter(None, item[1].lines), item[1].first_line)))
+    for _, quote, text, key in order:
+        names[key] = _piece_label(quote, text).replace("<br/>", "：")
+        if not quote.executed or quote.construction:
+            continue
+        for name in sorted(reads(text)):
+            if name in writers and any(tensors(writers[name][1])) and writers[name][0] != key:
+                start, value = writers[name]
+                edge(start, key, f"{name} {brief(value)}")
+        for variable in quote.wrote:
+            writers[variable.name] = (key, variable.after)
+        if quote.returned is not None:
+            edge(key, "out", output_text(quote.returned.after))
+    lines = ["flowchart TB"]
+    if any(start == "in" for start, _ in edges):
+        lines.append('in(["输入"])')
+    for s, section in enumerate(sections):
+        if not section.pieces:
+            continue
+        lines.append(f'subgraph g{s}["{_text(_title(section))}"]')
+        lines += [f'{key}["{_piece_label(quote, text)}"]' + ("" if quote.executed else ":::idle")
+                  for at, quote, text, key in placed if at == s]  # fmt: skip
+        lines.append("end")
+    if any(end == "out" for _, end in edges):
+        lines.append('out(["返回"])')
+    lines += [f'{start} -->|"{"<br/>".join(map(_text, texts))}"| {end}' for (start, end), texts in edges.items()]
+    told = [f"{_title(section)}，{len(section.pieces)} 段" for section in sections if section.pieces]
+    flows = [
+        f"{'，'.join(texts)} 从{_spoken(names[start])}到{_spoken(names[end])}" for (start, end), texts in edges.items()
+    ]
+    return svg("\n".join(lines), f"语义分组图：{'；'.join(told)}。数据流：{'；'.join(flows) or '无'}。", "groups")
+
+
+def _spoken(label: str) -> str:
+    return " " + re.sub(r"#(\d+);", lambda match: chr(int(match[1])), label) + " "

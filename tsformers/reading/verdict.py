@@ -1,0 +1,95 @@
+"""Page and record -> failures: every span judged by what was recorded. Pure, so that a record can be judged again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tsformers.reading.claims import AxisCase, Claim, ClaimError, Mismatch, judge, judge_axes, parse
+from tsformers.reading.failure import Failure
+from tsformers.reading.naked import bare, full_width, naked_numbers
+from tsformers.reading.page import Page, Span
+from tsformers.reading.record import Evidence, Reading, ToyRecord
+from tsformers.reading.settings import Settings
+
+
+def judge_page(page: Page, reading: Reading, settings: Settings) -> list[Failure]:
+    """Everything wrong with the claims, names and numbers of a page that was run."""
+    failures: list[Failure] = []
+    for index, step in enumerate(page.steps):
+        if isinstance(step, Span) and index in reading.evidence:
+            failures.extend(_span(page, step, reading.evidence[index], reading))
+    if page.front.reading:
+        failures.extend(naked_numbers(page))
+        failures.extend(_coverage(page, reading, settings))
+    return failures
+
+
+def _at(page: Page, span: Span, offset: int, kind: str, **said: str) -> Failure:
+    line, column = span.line, span.column + offset
+    if "\n" in page.text[span.start : span.end]:  # a span over two lines: offsets count its blanks as line ends do
+        before = page.text[span.start : span.start + offset]
+        if "\n" in before:
+            line, column = line + before.count("\n"), len(before) - before.rfind("\n")
+    return Failure(page.path, line, column, kind, span.text, **said)
+
+
+def _span(page: Page, span: Span, evidence: Evidence, reading: Reading) -> Iterator[Failure]:
+    strict = page.front.reading
+    if strict and bare(span.text):
+        yield _at(page, span, 0, "naked", message=f"代码里只有 {span.text}：是什么的值或形状？写成 名字 {span.text} 这样的声明")
+        return
+    half = full_width(span.text)
+    if half is not None:
+        yield _at(page, span, 0, "claim", expected=half, message=f"声明里用了全角标点；请写成 {half}")
+        return
+    try:
+        claim = parse(span.text)
+    except ClaimError as error:
+        if strict and evidence.kind == "none":
+            yield _at(page, span, error.offset, "claim", expected=error.suggestion, message=error.message)
+        return
+    if evidence.kind == "none":
+        if strict:
+            message = evidence.problem or "行内代码既不是声明，也不是名字、源码、页面或术语"
+            yield _at(page, span, 0, "name", expected=evidence.suggestion, message=message)
+        return
+    if evidence.kind == "claim" and claim is not None:
+        yield from _claim(page, span, claim, evidence, reading)
+
+
+def _claim(page: Page, span: Span, claim: Claim, evidence: Evidence, reading: Reading) -> Iterator[Failure]:
+    if evidence.problem:
+        yield _at(page, span, 0, "claim", message=evidence.problem)
+        return
+    values = [value for _, value in evidence.values]
+    wrong = judge(claim, values, evidence.outcomes)
+    if wrong is not None:
+        yield _mismatch(page, span, wrong, "claim")
+        return
+    if claim.form == "shape":
+        toy = reading.toys.get(evidence.toy)
+        for axis in judge_axes(claim, axis_cases(toy, evidence)):
+            yield _mismatch(page, span, axis, "axis")
+
+
+def axis_cases(toy: ToyRecord | None, evidence: Evidence) -> list[AxisCase]:
+    if toy is None:
+        return []
+    shapes = [*evidence.shapes, *[None] * (len(toy.sizes) - len(evidence.shapes))]
+    return [AxisCase(index, sizes, toy.formulas, shapes[index]) for index, sizes in enumerate(toy.sizes)]
+
+
+def _mismatch(page: Page, span: Span, wrong: Mismatch, kind: str) -> Failure:
+    return _at(page, span, wrong.offset, kind, expected=wrong.expected, actual=wrong.actual, message=wrong.message)
+
+
+def _coverage(page: Page, reading: Reading, settings: Settings) -> Iterator[Failure]:
+    for number, subject in enumerate(reading.subjects):
+        executed = [statement for statement in subject.statements if statement.executed]
+        gap = [f"{subject.file}:{statement.line}" for statement in executed if not statement.explained]
+        share = 100 * (1 - len(gap) / len(executed)) if executed else 100
+        if share < settings.coverage:
+            line = page.front.lines.get(f"reads.{number}", 1)
+            message = f"{subject.function} 有 {len(gap)} 条执行过的语句没有讲到：{'、'.join(gap)}"
+            expected, actual = f"{settings.coverage:g} %", f"{share:.0f} %"
+            yield Failure(page.path, line, 1, "coverage", subject.spec, expected, actual, message)
