@@ -56,7 +56,7 @@ def browser(session: nox.Session) -> None:
     """Open the built ``site/`` in Chromium, which must be on the PATH (``apt-get install chromium``)."""
     install(session, *nox.project.load_toml("pyproject.toml")["project"]["optional-dependencies"]["browser"])
     # The built site is the subject, so neither the package nor torch is installed here.
-    session.run("pytest", "--confcutdir=tests/site", "tests/site", *session.posargs, env=ENVIRONMENT)
+    session.run("pytest", "--confcutdir=tests/browser", "tests/browser", *session.posargs, env=ENVIRONMENT)
 
 
 @nox.session

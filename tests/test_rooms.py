@@ -20,9 +20,10 @@ HOSTS = frozenset({"markdown_exec", "mkdocs"})
 
 # Modules of reading that run the code of a page, and those that speak to a host. Every other one is plain text work.
 RUNNERS = frozenset(
-    {"blocks", "calls", "child", "classify", "evaluate", "position", "run", "snapshot", "toys", "trace", "walk"}
+    {"blocks", "calls", "classify", "comments", "evaluate", "position", "process", "run", "snapshot", "toys", "trace"}
+    | {"walk"}
 )
-ADAPTERS = frozenset({"__main__", "cli", "mkdocs"})
+ADAPTERS = frozenset({"__main__", "mkdocs", "report"})
 
 
 @dataclass(frozen=True)

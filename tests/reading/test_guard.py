@@ -47,9 +47,7 @@ def test_broken_structure_is_said_once() -> None:
 
 LEAVES = st.sampled_from(["paragraph", "fence", "tildes", "table", "formula", "comment"])
 CONTAINERS = st.sampled_from(["admonition", "details", "tab", "item", "ordered", "quote", "callout"])
-TREES = st.recursive(
-    LEAVES, lambda inner: st.tuples(CONTAINERS, st.lists(inner, min_size=1, max_size=3)), max_leaves=8
-)
+TREES = st.recursive(LEAVES, lambda inner: st.tuples(CONTAINERS, st.lists(inner, min_size=1, max_size=3)), max_leaves=8)
 
 
 class Writer:
@@ -119,12 +117,18 @@ def test_any_nesting_of_containers(trees: list, end: str) -> None:
 
 
 @settings(deadline=None, max_examples=300)
-@given(st.text(alphabet="ab `~#->|=!?:\"[]()<>$\\\n\r\t1.*_{}中（，"))
+@given(st.text(alphabet='ab `~#->|=!?:"[]()<>$\\\n\r\t1.*_{}中（，'))
 def test_no_text_makes_it_raise(text: str) -> None:
     page = scan(text, "page.md")
     lines = page.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for failure in page.problems:
         assert 1 <= failure.line <= len(lines) and 1 <= failure.column <= len(lines[failure.line - 1]) + 1
+
+
+@pytest.mark.parametrize("text", [">" * 2000 + " a", "- " * 2000 + "a"])
+def test_absurd_nesting_is_said(text: str) -> None:
+    (failure,) = scan(text, "page.md").problems
+    assert "嵌套太深" in failure.message
 
 
 def test_a_page_of_four_hundred_lines_takes_some_milliseconds() -> None:

@@ -7,7 +7,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tsformers.reading.literals import ClaimError, Items, Literal, Scalar, depth, looks_literal, read, scalars
@@ -126,7 +126,9 @@ def test_suggestion_is_put_into_the_whole_text() -> None:
     assert caught.value.within(text).suggestion == "k = (3,) "
 
 
-@pytest.mark.parametrize("text", ["[1, 2.0.1]", "[0.1 0.2", "1, 2", "3 个", "[True, None, 'a'", "(0.5，0.6)", "-1", "…"])
+@pytest.mark.parametrize(
+    "text", ["[1, 2.0.1]", "[0.1 0.2", "1, 2", "3 个", "[True, None, 'a'", "(0.5，0.6)", "-1", "…"]
+)
 def test_looks_literal(text: str) -> None:
     assert looks_literal(text)
 
@@ -136,6 +138,7 @@ def test_does_not_look_literal(text: str) -> None:
     assert not looks_literal(text)
 
 
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 values = st.recursive(
     st.none()
     | st.booleans()
@@ -147,6 +150,7 @@ values = st.recursive(
 )
 
 
+@relaxed
 @given(values)
 def test_reads_what_python_reads(value: object) -> None:
     text = repr(value)
@@ -157,6 +161,7 @@ def test_reads_what_python_reads(value: object) -> None:
     assert plain(literal) == ast.literal_eval(text)
 
 
+@relaxed
 @given(st.text(alphabet="0123456789.eE+-[](),… 'nanifTrue中，", max_size=20))
 def test_never_fails_otherwise(text: str) -> None:
     try:

@@ -56,6 +56,18 @@ def found(body: str, head: str = HEAD) -> list[str]:
         ("[[04A#标题|有 4 步]]", ["4"]),
         ("Loss 是 2016 步后的", ["2016"]),
         ("跑 2000 步", ["2000"]),
+        ("x (8,6,16) 与 (8,128)", ["(8,6,16)", "(8,128)"]),
+        ("共 1,024 个，8, 16", ["1,024", "8", "16"]),
+        ("取 [8] [16] 与 x[3][4]", ["8", "16", "3", "4"]),
+        ("# Q 与 16", ["16"]),
+        ("- 步长 3，窗长 5", ["3", "5"]),
+        ("共 16，用 L3 的 8 个", ["16", "8"]),
+        ("“16”与《32》、16。", ["16", "32", "16"]),
+        ("从 16 到 64", ["16", "64"]),
+        ("从16→64", ["16", "64"]),
+        ("-0.5 与 −0.5", ["-0.5", "−0.5"]),
+        ("Linear(16, 16) 的输出", ["(16, 16)"]),
+        ("图 3 个", ["3"]),
     ],
 )
 def test_naked(body: str, claims: list[str]) -> None:
@@ -89,6 +101,10 @@ def test_naked(body: str, claims: list[str]) -> None:
         r"$$\log_2 x \hspace{12pt} y$$",
         '<div style="width: 30px" markdown>\n\n文字\n\n</div>',
         "提交 4eddbee1 与 a3f09c2",
+        "[说明][a12]\n\n[a12]: https://example.org/16",
+        "| 页 |\n|---|\n| [[04A\\|上一页]] |",
+        "见Zhou 2021、Nie et al., 2023（见 Vaswani et al. 2017）",
+        "x², ①、½",
     ],
 )
 def test_not_naked(body: str) -> None:
@@ -117,12 +133,16 @@ def test_the_message_says_what_to_do() -> None:
     assert "`名字 (8, 6, 16)`" in failure.message
 
 
-@pytest.mark.parametrize("text", ["16", "(8, 6, 16)", "-0.5", "1e-05", "[0.1, 0.2]", "(16,)", "（8，6，16）", "１６", "≈ 0.5", "64%", "8×6"])
+@pytest.mark.parametrize(
+    "text", ["16", "(8, 6, 16)", "-0.5", "1e-05", "[0.1, 0.2]", "(16,)", "（8，6，16）", "１６", "≈ 0.5", "64%", "8×6"]
+)
 def test_bare(text: str) -> None:
     assert bare(text)
 
 
-@pytest.mark.parametrize("text", ["x (8, 6, 16)", "d_model = 16", "x", "None", "True", "…", "x[0, 0]", "eps", "'16'", "e5", "return[0]"])
+@pytest.mark.parametrize(
+    "text", ["x (8, 6, 16)", "d_model = 16", "x", "None", "True", "…", "x[0, 0]", "eps", "'16'", "e5", "return[0]"]
+)
 def test_not_bare(text: str) -> None:
     assert not bare(text)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -171,6 +174,18 @@ def test_files_that_are_no_text(tmp_path: Path, data: bytes, place: tuple[int, i
     file.write_bytes(data)
     (failure,) = read_page(file).problems
     assert (failure.line, failure.column) == place and word in failure.message
+
+
+def test_the_locale_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_bytes("---\ntitle: 页\n---\n均值 `x ≈ 0.5` 与 `a\n".encode())
+    program = "from tsformers.reading.page import read_page; print(ascii(read_page('page.md')))"
+    reports = set()
+    for locale, mode in [("C", "0"), ("zh_CN.GBK", "0"), ("C.UTF-8", "1")]:
+        environment = {**os.environ, "LC_ALL": locale, "PYTHONUTF8": mode, "PYTHONPATH": str(Path.cwd())}
+        command = [sys.executable, "-c", program]
+        run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
+        reports.add(run.stdout)
+    assert len(reports) == 1
 
 
 def test_an_empty_file_is_an_empty_page(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 
 import pytest
 
@@ -127,6 +128,26 @@ def test_rounded_factors_are_said_to_be_approximate(capsys: pytest.CaptureFixtur
 
 def test_every_axis_has_a_colour_and_no_colour_is_of_no_axis() -> None:
     assert set(FAMILY) == {axis.name for axis in AXES}
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize(("scheme", "background"), [(0, "#ffffff"), (0, "#f5f5f5"), (1, "#1e2129"), (1, "#272a35")])
+def test_every_axis_colour_stands_out_three_to_one(scheme: int, background: str) -> None:
+    style = (Path(__file__).parents[2] / "docs/assets/reading.css").read_text(encoding="utf-8")
+    block = re.findall(r"\.md-typeset \{(.*?)\}", style, re.S)[scheme]
+    colours = dict(re.findall(r"--tsf-(\w+): (#\w{6});", block))
+    assert set(FAMILY.values()) <= set(colours)
+    low = {}
+    for family in set(FAMILY.values()):
+        dark, light = sorted((luminance(colours[family]), luminance(background)))
+        if (light + 0.05) / (dark + 0.05) < 3:
+            low[family] = colours[family]
+    assert low == {}
 
 
 def test_axis_names_carry_their_meaning() -> None:

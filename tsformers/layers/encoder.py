@@ -1,6 +1,6 @@
 """The encoder: attention and feed-forward blocks in a row, Post-LN, optionally with fewer tokens from block to block.
 
-Axes: B batch (in PatchTST batch times channels), L tokens, enc_seq tokens that the encoder gives, d_model width of a token.
+Axes: B batch (in PatchTST B*C), L tokens, enc_seq tokens that the encoder gives, d_model width of a token.
 """
 
 from __future__ import annotations

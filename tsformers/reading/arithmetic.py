@@ -40,6 +40,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Number, Number], bool]] = {
     ast.GtE: operator.ge,
 }
 LARGEST_POWER = 64
+LONGEST = 1000  # characters of a formula
 
 
 class FormulaError(ValueError):
@@ -76,6 +77,8 @@ def evaluate(formula: str, sizes: Mapping[str, Number]) -> Number:
 
     Raises FormulaError on anything else, on an unknown name and on a division by zero.
     """
+    if len(formula) > LONGEST:
+        raise FormulaError(f"公式太长：{formula[:40]}…")
     tree = parse_expression(formula.strip())
     if tree is None:
         raise FormulaError(f"公式 {formula} 不是表达式")

@@ -7,14 +7,15 @@ import doctest
 import io
 import re
 import traceback
-from collections.abc import Mapping
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import torch
 
+from tsformers.reading.evaluate import copied, unchanged
 from tsformers.reading.failure import Failure
 from tsformers.reading.literals import Scalar
 from tsformers.reading.page import Fence
@@ -28,6 +29,7 @@ class Block:
 
     fence: Fence
     path: str
+    broken: frozenset[str] = frozenset()  # names that an earlier block failed to bind: their absence is said once
 
     def failure(self, kind: str, row: int, column: int, **said: str) -> Failure:
         """A failure at a row (from 0) and column (from 0) of the block's code."""
@@ -40,7 +42,7 @@ class Block:
 
 
 class Namespace(dict[str, Any]):
-    """A page's names. While a block runs the state's names are there too; a block may not bind them anew."""
+    """A page's names. While a block runs the state's names stand before them; a block may not bind them anew."""
 
     def __init__(self) -> None:
         super().__init__(__name__="__page__", __builtins__=__builtins__)
@@ -48,6 +50,21 @@ class Namespace(dict[str, Any]):
     @property
     def own(self) -> dict[str, Any]:
         return {name: value for name, value in self.items() if name not in ("__name__", "__builtins__")}
+
+    @contextmanager
+    def showing(self, frame: Mapping[str, Any], changed: list[str]) -> Iterator[None]:
+        """With the names of ``frame``; at the end those whose content was changed in place are put into ``changed``."""
+        hidden = {name: self[name] for name in frame if name in self}
+        memo: dict[int, Any] = {}
+        before = {name: copied(value, memo) for name, value in frame.items()}
+        self.update(frame)
+        try:
+            yield
+        finally:
+            for name in frame:
+                self.pop(name, None)
+            self.update(hidden)
+            changed += [name for name, value in frame.items() if not unchanged(before[name], value)]
 
 
 def run_exec(block: Block, names: Namespace, frame: Mapping[str, Any]) -> tuple[str, Failure | None]:
@@ -57,28 +74,26 @@ def run_exec(block: Block, names: Namespace, frame: Mapping[str, Any]) -> tuple[
     try:
         tree = ast.parse(fence.code, block.path)
     except SyntaxError as error:
-        row, column = (error.lineno or 1) - 1, (error.offset or 1) - 1
-        if expected == "SyntaxError":
-            return f"SyntaxError: {error.msg}\n", None
+        row, column = (error.lineno or 1) - 1, max(0, (error.offset or 1) - 1)
+        if _expected(expected, error):
+            return f"{type(error).__name__}: {error.msg}\n", None
         said = {"claim": _row(fence, row), "actual": f"SyntaxError: {error.msg}", "message": f"代码块有语法错误：{error.msg}"}
         return "", block.failure("exec", row, column, **said)
-    taken = _rebound(tree, frame, names)
+    taken = _rebound(tree, frame, fence.code)
     if taken is not None:
         name, row, column = taken
-        message = f"代码块绑定了 {name}，而它是当前状态里的变量；换一个名字，否则之后的声明说不清指哪个"
-        return "", block.failure("exec", row, column, claim=name, message=message)
+        return "", block.failure("exec", row, column, claim=name, message=f"代码块{_taken(name)}")
     ast.increment_lineno(tree, fence.code_line - 1)
     stream = io.StringIO()
-    injected = [name for name in frame if name not in names]
-    names.update({name: frame[name] for name in injected})
+    changed: list[str] = []
     try:
-        with redirect_stdout(stream), redirect_stderr(stream):
+        with redirect_stdout(stream), redirect_stderr(stream), names.showing(frame, changed):
             exec(compile(tree, block.path, "exec", dont_inherit=True), names)
     except BaseException as error:
         return _raised(block, error, expected, stream.getvalue())
-    finally:
-        for name in injected:
-            names.pop(name, None)
+    if changed:
+        said = {"claim": fence.code.split("\n")[0], "message": f"代码块{_changed(changed)}"}
+        return stream.getvalue(), Failure(block.path, fence.line, fence.column, "exec", **said)
     if expected:
         message = f"代码块应当抛出 {expected}，却正常结束"
         said = {"expected": expected, "actual": "没有异常", "message": message}
@@ -90,8 +105,10 @@ def _raised(block: Block, error: BaseException, expected: str, printed: str) -> 
     name = type(error).__name__
     if isinstance(error, TimeUp):
         raise error
-    if expected and isinstance(error, Exception) and expected in [base.__name__ for base in type(error).__mro__]:
+    if _expected(expected, error):
         return f"{printed}{name}: {error}\n", None
+    if isinstance(error, NameError) and error.name in block.broken:
+        return printed, None
     line, column = where(error, block.path, block.fence.code_line)
     kind = "exit" if isinstance(error, SystemExit) else "exec"
     if isinstance(error, SystemExit):
@@ -101,8 +118,22 @@ def _raised(block: Block, error: BaseException, expected: str, printed: str) -> 
     else:
         message = f"代码块抛出 {name}: {error}"
     row = line - block.fence.code_line
+    rows = block.fence.code.split("\n")
+    column = characters(rows[row], column) if 0 <= row < len(rows) else 0
     said = {"claim": _row(block.fence, row), "expected": expected, "actual": f"{name}: {error}", "message": message}
     return printed, block.failure(kind, row, column, **said)
+
+
+def _expected(name: str, error: BaseException) -> bool:
+    return isinstance(error, Exception) and name in [base.__name__ for base in type(error).__mro__]
+
+
+def _taken(name: str) -> str:
+    return f"绑定了 {name}，而它是当前状态里的变量；换一个名字，否则之后的声明说不清指哪个"
+
+
+def _changed(names: list[str]) -> str:
+    return f"就地改变了当前状态里的 {'、'.join(names)}；之后的声明说的是源码算出的值，请先复制（clone）"
 
 
 class TimeUp(BaseException):
@@ -110,7 +141,9 @@ class TimeUp(BaseException):
 
 
 def where(error: BaseException, path: str, default: int) -> tuple[int, int]:
-    """Physical line, and column from 0, of the innermost frame of ``error`` that stands on the page."""
+    """Physical line, and byte from 0 in its code, of the innermost frame of ``error`` that stands on the page."""
+    if isinstance(error, SyntaxError) and error.filename == path and error.lineno is not None:
+        return error.lineno, max(0, (error.offset or 1) - 1)
     found = (default, 0)
     for frame in traceback.extract_tb(error.__traceback__):
         if frame.filename == path and frame.lineno is not None:
@@ -118,27 +151,41 @@ def where(error: BaseException, path: str, default: int) -> tuple[int, int]:
     return found
 
 
+def characters(line: str, count: int) -> int:
+    """How many characters the first ``count`` bytes of a line are: Python's own columns count bytes."""
+    return len(line.encode()[:count].decode(errors="ignore"))
+
+
 def _row(fence: Fence, row: int) -> str:
     lines = fence.code.split("\n")
     return lines[row].strip() if 0 <= row < len(lines) else ""
 
 
-def _rebound(tree: ast.Module, frame: Mapping[str, Any], names: Namespace) -> tuple[str, int, int] | None:
-    """The first name of the frame that the block's top level binds and the page has not bound before."""
-    inside = [node for statement in tree.body for node in _top_level(statement)]
-    for node in inside:
+def _rebound(tree: ast.Module, frame: Mapping[str, Any], code: str) -> tuple[str, int, int] | None:
+    """The first name of the frame that the block's top level binds, with row and column from 0."""
+    for node in (node for statement in tree.body for node in _top_level(statement)):
         for name in _bound(node):
-            if name in frame and name not in names:
-                return name, node.lineno - 1, node.col_offset
+            if name in frame:
+                return name, node.lineno - 1, characters(code.split("\n")[node.lineno - 1], node.col_offset)
     return None
 
 
+def bound_names(code: str) -> set[str]:
+    """Names that a block's top level would bind; none if it does not parse."""
+    try:
+        tree = ast.parse(code)
+    except SyntaxError:
+        return set()
+    return {name for statement in tree.body for node in _top_level(statement) for name in _bound(node)}
+
+
 def _top_level(tree: ast.AST) -> list[Any]:
+    """The nodes that bind in the page's own namespace."""
     found: list[Any] = [tree]
-    if isinstance(tree, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp)):
+    if isinstance(tree, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
         return found
-    if isinstance(tree, (ast.DictComp, ast.GeneratorExp)):
-        return found
+    if isinstance(tree, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        return [node.target for node in ast.walk(tree) if isinstance(node, ast.NamedExpr)]
     for child in ast.iter_child_nodes(tree):
         found.extend(_top_level(child))
     return found
@@ -151,6 +198,10 @@ def _bound(node: ast.AST) -> list[str]:
         return [node.name]
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         return [(alias.asname or alias.name).split(".")[0] for alias in node.names]
+    if isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+        return [node.name] if node.name else []
+    if isinstance(node, ast.MatchMapping):
+        return [node.rest] if node.rest else []
     return []
 
 
@@ -163,28 +214,57 @@ def run_examples(block: Block, names: Namespace, frame: Mapping[str, Any]) -> tu
         return 0, [Failure(block.path, fence.line, fence.column, "example", message=f"示例的写法有误：{error}")]
     if not examples:
         return 0, [Failure(block.path, fence.line, fence.column, "example", message="示例里没有 >>> 开头的行")]
-    failures = []
-    injected = [name for name in frame if name not in names]
-    names.update({name: frame[name] for name in injected})
-    try:
+    failures: list[Failure] = []
+    changed: list[str] = []
+    with names.showing(frame, changed):
         for example in examples:
-            got, error = _run_example(example, block, names)
-            row = example.lineno + example.source.count("\n")
-            written = example.want if example.exc_msg is None else example.exc_msg
-            wrong = compare_output(written, got)
-            if isinstance(error, SystemExit):
-                said = {"claim": example.source.strip(), "actual": got.strip(), "message": "示例调用了退出；页面里的代码不能结束进程"}
-                failures.append(block.failure("exit", example.lineno, 0, **said))
-            elif wrong is not None:
-                line, column, want_part, got_part = wrong
-                message = f"示例 {example.source.strip().splitlines()[0]} 的输出不是 {want_part}，而是 {got_part}"
-                at = row + line if written.strip() else example.lineno
-                said = {"claim": example.source.strip(), "expected": written.strip(), "actual": got.strip()}
-                failures.append(block.failure("example", at, column, **said, message=message))
-    finally:
-        for name in injected:
-            names.pop(name, None)
+            failure = _judge_example(example, block, names, frame)
+            if failure is not None:
+                failures.append(failure)
+    if changed:
+        said = {"claim": fence.code.split("\n")[0], "message": f"示例{_changed(changed)}"}
+        failures.append(Failure(block.path, fence.line, fence.column, "example", **said))
     return len(examples), failures
+
+
+def _judge_example(
+    example: doctest.Example, block: Block, names: Namespace, frame: Mapping[str, Any]
+) -> Failure | None:
+    claim = example.source.strip()
+    taken = _rebound_by(example, frame)
+    if taken is not None:
+        return block.failure("example", example.lineno, 0, claim=claim, message=f"示例{_taken(taken)}")
+    got, error = _run_example(example, block, names)
+    if isinstance(error, SystemExit):
+        message = "示例调用了退出；页面里的代码不能结束进程"
+        return block.failure("exit", example.lineno, 0, claim=claim, actual=got.strip(), message=message)
+    written = example.want if example.exc_msg is None else example.exc_msg
+    first = claim.splitlines()[0]
+    said = {"claim": claim, "expected": written.strip(), "actual": got.strip()}
+    if example.exc_msg is not None and error is None:
+        message = f"示例 {first} 应当抛出 {written.strip()}，却没有异常"
+        return block.failure("example", example.lineno, 0, **said, message=message)
+    wrong = compare_output(written, got)
+    if wrong is None and error is not None and example.exc_msg is None:
+        message = f"示例 {first} 抛出 {got.strip()}；预期的异常要写出 Traceback 一行"
+        return block.failure("example", example.lineno, 0, **said, message=message)
+    if wrong is None:
+        return None
+    line, column, want_part, got_part = wrong
+    message = f"示例 {first} 的输出不是 {want_part}，而是 {got_part}"
+    if not written.strip():
+        return block.failure("example", example.lineno, 0, **said, message=message)
+    above = example.source.count("\n") + example.want.count("\n") - written.count("\n")
+    return block.failure("example", example.lineno + above + line, example.indent + column, **said, message=message)
+
+
+def _rebound_by(example: doctest.Example, frame: Mapping[str, Any]) -> str | None:
+    try:
+        tree = ast.parse(example.source)
+    except SyntaxError:
+        return None  # running it says so
+    taken = _rebound(tree, frame, example.source)
+    return taken[0] if taken is not None else None
 
 
 def _run_example(example: doctest.Example, block: Block, names: Namespace) -> tuple[str, BaseException | None]:
@@ -196,7 +276,7 @@ def _run_example(example: doctest.Example, block: Block, names: Namespace) -> tu
     except TimeUp:
         raise
     except BaseException as error:
-        return "".join(traceback.format_exception_only(error)), error
+        return traceback.format_exception_only(error)[-1], error
     return stream.getvalue(), None
 
 
@@ -234,7 +314,10 @@ def _differ(written: str, actual: str) -> int | None:
 
 
 def _same_number(written: str, actual: str) -> bool:
-    if "." not in written and "e" not in written.lower():
+    """Digits after the point say how exact a number is meant; one without any, as torch prints ``1.``, is exact."""
+    if "e" not in written.lower() and not written.partition(".")[2]:
         return written == actual
+    if "." not in actual and "e" not in actual.lower():
+        return False  # an integer printed where a float was written
     number = Scalar("float", written, 0, float(written))
     return abs(number.exact - Fraction(actual)) <= number.half_unit

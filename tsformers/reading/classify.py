@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from tsformers.reading.claims import Claim, ClaimError, parse
+from tsformers.reading.claims import Claim, ClaimError, FormulaError, evaluate_axis, parse
 from tsformers.reading.evaluate import EvaluationError, Scope, Unresolved, evaluate
 from tsformers.reading.record import Evidence, TensorValue, Value
 from tsformers.reading.snapshot import Snapshot, freeze
@@ -41,6 +41,7 @@ class Standing:
     subject: int | None
     line: int
     sizes: dict[str, int]
+    broken: frozenset[str] = frozenset()  # names that failed blocks did not bind
 
 
 def classify(text: str, standing: Standing, vocabulary: Vocabulary, strict: bool) -> Evidence:
@@ -57,9 +58,13 @@ def classify(text: str, standing: Standing, vocabulary: Vocabulary, strict: bool
             found = _claim(claim, standing)
             if found is not None:
                 return found
+        elif unresolved.name in standing.broken:
+            return Evidence("unknown")
         else:
             problem, suggestion = str(unresolved), unresolved.suggestion
     if DOTTED.fullmatch(text) and scope.resolves(text):
+        return Evidence("name")
+    if _is_axis(text, standing.sizes):
         return Evidence("name")
     if _is_source(text, vocabulary.sources):
         return Evidence("source")
@@ -72,6 +77,8 @@ def classify(text: str, standing: Standing, vocabulary: Vocabulary, strict: bool
             scope.look_up(text.split(".")[0].split("[")[0])
             problem = f"{text} 在这里不存在"
         except Unresolved as error:
+            if error.name in standing.broken:
+                return Evidence("unknown")
             problem, suggestion = str(error), error.suggestion
     return Evidence("none", problem=problem if strict else "", suggestion=suggestion)
 
@@ -105,13 +112,14 @@ def _claim(claim: Claim, standing: Standing) -> Evidence | None:
     values = [[freeze(result) for result in row] for row in results]
     if claim.form == "shape" and claim.tight and not isinstance(values[0][0], TensorValue):
         return None
-    for row in values[1:]:
-        if not _same_row(row, values[0], shapes_only=claim.form == "shape"):
+    outcomes = [_identities(claim, row, scope) for row, scope in zip(results, standing.passes, strict=True)]
+    for row, outcome in zip(values[1:], outcomes[1:], strict=True):
+        if not _same_row(row, values[0], shapes_only=claim.form == "shape") or outcome != outcomes[0]:
             return replace(base, problem=f"循环的各遍（共 {len(values)} 遍）在这里结果不同；请在围栏上写 pass=\"…\" 说明是哪一遍")
     texts = [expression.text for expression in claim.expressions]
     base = replace(base, values=tuple(zip(texts, values[0], strict=True)))
     if claim.form == "compare":
-        return replace(base, outcomes=_identities(claim, results[0], standing.passes[0]))
+        return replace(base, outcomes=outcomes[0])
     if claim.form == "shape":
         shapes = [_shape(results[0][0])]
         for scope in standing.cases:
@@ -179,13 +187,25 @@ def tokens(text: str) -> tuple[str, ...]:
 
 def _is_source(text: str, sources: Iterable[tuple[str, ...]]) -> bool:
     wanted = tokens(text)
-    if not any(re.match(r"[A-Za-z_]", token) for token in wanted) or "".join(wanted) != "".join(text.split()):
+    if not any(re.match(r"[A-Za-z_]", token) for token in wanted) or _dense(wanted) != _dense(text):
         return False
     return any(
         wanted == source[start : start + len(wanted)]
         for source in sources
         for start in range(len(source) - len(wanted) + 1)
     )
+
+
+def _dense(text: Iterable[str]) -> str:
+    return "".join("".join(text).split())
+
+
+def _is_axis(text: str, sizes: dict[str, int]) -> bool:
+    try:
+        evaluate_axis(text, sizes, {})
+    except FormulaError:
+        return False
+    return not text.strip().isdigit()
 
 
 def _is_path(text: str, root: Path) -> bool:

@@ -20,7 +20,18 @@ from tsformers.reading.form import Claim
 from tsformers.reading.literals import Items, Literal, Scalar, depth
 from tsformers.reading.record import OpaqueValue, TensorValue, Value
 from tsformers.reading.relations import Broken, relate
-from tsformers.reading.values import Array, as_array, describe, join, kind_of, path_text, rounded, shape_text, shortest
+from tsformers.reading.values import (
+    Array,
+    as_array,
+    describe,
+    finite,
+    join,
+    kind_of,
+    path_text,
+    rounded,
+    shape_text,
+    shortest,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +61,8 @@ class Wrong:
 def judge(claim: Claim, values: Sequence[Value], outcomes: Sequence[bool | None] = ()) -> Mismatch | None:
     """None if the claim is true of ``values``, which are parallel to ``claim.expressions``; else what is wrong first.
 
-    ``outcomes`` is parallel to ``claim.operators``: the truth of ``is`` and ``is not``, which values cannot tell.
+    ``outcomes`` is parallel to ``claim.operators``: the truth of ``is`` and ``is not``, which values cannot tell, and
+    perhaps of ``in`` and ``not in``, for what holds things and is neither tuple, list, string nor tensor.
     Axis names are not looked at (``judge_axes``). Raises ValueError where values or outcomes are missing.
     """
     if len(values) != len(claim.expressions):
@@ -137,7 +149,7 @@ def wrongs(literal: Literal, value: Value, *, approx: bool) -> Iterator[Wrong]:
         array = as_array(value)
         if array is None:
             yield Wrong(literal, (), describe(value), join("不是数或张量：是", _what(value)))
-        elif array.dtype == "bool" or (array.data and isinstance(array.data[0], bool)):
+        elif array.boolean:
             yield Wrong(literal, (), describe(value), "是布尔值，不是浮点数：请用 =")
         else:
             yield from _array_wrongs(literal, array, approx=True)
@@ -177,7 +189,7 @@ def _speaks_of_numbers(literal: Literal) -> bool:
 
 
 def _array_wrongs(literal: Literal, array: Array, *, approx: bool) -> Iterator[Wrong]:
-    structure = _structure(literal, array, 0, ())
+    structure = _structure(literal, array, 0)
     if structure is not None:
         yield structure
         return
@@ -188,20 +200,20 @@ def _array_wrongs(literal: Literal, array: Array, *, approx: bool) -> Iterator[W
     yield from _elements(literal, array, 0, 0, (), approx)
 
 
-def _structure(literal: Literal, array: Array, axis: int, path: tuple[int, ...]) -> Wrong | None:
+def _structure(literal: Literal, array: Array, axis: int) -> Wrong | None:
     """Where the nesting or a length of a literal is not the array's shape; the rank is looked at first."""
     actual = shape_text(array.shape)
     if axis == 0 and depth(literal) != len(array.shape) and not _stops_empty(literal, array.shape):
         written = "一个值" if isinstance(literal, Scalar) else f"{depth(literal)} 层列表"
         return Wrong(literal, (), actual, join(f"的秩是 {len(array.shape)}，写的是", f"{written}：实际形状 {actual}"))
     if isinstance(literal, Scalar):
-        return None if axis == len(array.shape) else Wrong(literal, path, actual, f"不是一个值：实际形状 {actual}")
+        return None if axis == len(array.shape) else Wrong(literal, (), actual, f"不是一个值：实际形状 {actual}")
     if literal.kind == "tuple" or axis >= len(array.shape):
-        return Wrong(literal, path, actual, f"不是{'元组' if literal.kind == 'tuple' else '列表'}：实际形状 {actual}")
+        return Wrong(literal, (), actual, f"不是{'元组' if literal.kind == 'tuple' else '列表'}：实际形状 {actual}")
     problem = _length_problem(literal, array.shape[axis], axis)
     if problem:
-        return Wrong(literal, path, actual, f"{problem}：实际形状 {actual}")
-    found = (_structure(item, array, axis + 1, (*path, i)) for i, item in _placed(literal, array.shape[axis]))
+        return Wrong(literal, (), actual, f"{problem}：实际形状 {actual}")
+    found = (_structure(item, array, axis + 1) for _, item in _placed(literal, array.shape[axis]))
     return next((wrong for wrong in found if wrong is not None), None)
 
 
@@ -238,7 +250,7 @@ def _elements(
         value = array.data[start]
         if not _fits(literal, value, array.dtype, approx=approx):
             actual = shortest(value, array.dtype)
-            if approx and len(actual) > 12 and math.isfinite(value):
+            if approx and len(actual) > 12 and isinstance(value, float):
                 actual = _digits(value, literal)
             what = _what(value) if _sort(literal) != _sort_of(value) else actual
             yield Wrong(literal, path, actual, join(f"写的是 {literal.text}，实际是", what), True, value, array.dtype)
@@ -272,15 +284,16 @@ def _fits(literal: Scalar, value: Value, dtype: str, *, approx: bool) -> bool:
         return value == literal.value
     written = literal.value
     assert isinstance(written, float)
-    if not math.isfinite(written) or not math.isfinite(value):
-        return math.isnan(written) and math.isnan(value) or written == value
-    if written == 0 and literal.negative and math.copysign(1, value) > 0:
+    if not finite(written) or not finite(value):
+        return written != written and value != value or written == value  # NaN is unequal to itself
+    positive = value >= 0 if value else math.copysign(1, value) > 0
+    if written == 0 and literal.negative and positive:
         return False
     if approx:
         return abs(Fraction(shortest(value, dtype)) - literal.exact) <= literal.half_unit
     if isinstance(value, int):
         return literal.exact == value
-    sign_kept = written != 0 or literal.negative or math.copysign(1, value) > 0
+    sign_kept = written != 0 or literal.negative or positive
     return rounded(written, dtype) == value and sign_kept
 
 

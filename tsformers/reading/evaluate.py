@@ -30,6 +30,7 @@ class Unresolved(EvaluationError):
     """A name that stands for nothing here."""
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
+        self.name = name
         near = difflib.get_close_matches(name, known, n=1)
         self.suggestion = near[0] if near else ""
         hint = f"，是不是 {self.suggestion}" if near else ""
@@ -104,7 +105,7 @@ def evaluate(code: str, scope: Scope) -> Any:
     tree = _parse(code)
     if tree is None:
         raise EvaluationError("这不是一个 Python 表达式")
-    replaced = _Recorded(scope.recorded)
+    replaced = _Recorded(scope.recorded, _bound_inside(tree))
     tree = replaced.visit(tree)
     values = replaced.values
     if not any(isinstance(node, (ast.Call, ast.NamedExpr)) for node in ast.walk(tree)):
@@ -122,12 +123,14 @@ def _parse(code: str) -> ast.expr | None:
 class _Recorded(ast.NodeTransformer):
     """Puts a recorded value in the place of each sub-expression of the last piece, the outermost first."""
 
-    def __init__(self, recorded: Sequence[Subexpression]) -> None:
+    def __init__(self, recorded: Sequence[Subexpression], bound: frozenset[str]) -> None:
         self.recorded = recorded
+        self.bound = bound  # names that are the expression's own: what holds them is not the source's
         self.values: dict[str, Any] = {}
 
     def visit(self, node: ast.AST) -> ast.AST:
-        if isinstance(node, ast.expr) and not rooted_in_name(node):
+        own = any(isinstance(inner, ast.Name) and inner.id in self.bound for inner in ast.walk(node))
+        if isinstance(node, ast.expr) and not rooted_in_name(node) and not own:
             if isinstance(node, ast.Call) and _elliptic(node):
                 wanted = key(node.func)
                 found = [item for item in self.recorded if item.callee == wanted]
@@ -148,6 +151,17 @@ class _Recorded(ast.NodeTransformer):
         return ast.Name(name, ast.Load())
 
 
+def _bound_inside(tree: ast.expr) -> frozenset[str]:
+    """Names that a comprehension or lambda inside the expression binds."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+    return frozenset(found)
+
+
 def _elliptic(node: ast.Call) -> bool:
     return (
         len(node.args) == 1
@@ -166,7 +180,7 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def _run(tree: ast.expr, look_up: Callable[[str], Any]) -> Any:
-    names = {node.id: look_up(node.id) for node in ast.walk(tree) if isinstance(node, ast.Name) and _free(node, tree)}
+    names = {name: look_up(name) for name in sorted(_free(tree))}
     code = compile(ast.fix_missing_locations(ast.Expression(tree)), "<claim>", "eval")
     kept = random.getstate()
     try:
@@ -180,30 +194,27 @@ def _run(tree: ast.expr, look_up: Callable[[str], Any]) -> Any:
         random.setstate(kept)
 
 
-def _free(name: ast.Name, tree: ast.expr) -> bool:
-    """Not bound inside the expression by a comprehension or lambda."""
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
-            for generator in node.generators:
-                if any(isinstance(n, ast.Name) and n.id == name.id for n in ast.walk(generator.target)):
-                    return False
-        if isinstance(node, ast.Lambda) and any(argument.arg == name.id for argument in node.args.args):
-            return False
-    return isinstance(name.ctx, ast.Load)
+def _free(tree: ast.expr) -> set[str]:
+    """Names that the expression looks up; one that a comprehension or lambda in it binds is its own everywhere."""
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - _bound_inside(tree)
+
+
+def copied(value: Any, memo: dict[int, Any]) -> Any:
+    """A deep copy; of what cannot be copied (a generator, a lock, a node of a graph) the object itself."""
+    try:
+        return copy.deepcopy(value, memo)
+    except (TypeError, RuntimeError, NotImplementedError):
+        return value
 
 
 def _run_on_copy(tree: ast.expr, look_up: Callable[[str], Any], scope: Scope) -> Any:
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and _free(node, tree)}
-    originals = {name: look_up(name) for name in sorted(names)}
+    originals = {name: look_up(name) for name in sorted(_free(tree))}
     memo: dict[int, Any] = {}
     copies: dict[str, Any] = {}
     for name, value in originals.items():
-        try:
-            copies[name] = copy.deepcopy(value, memo)
-        except (TypeError, RuntimeError, NotImplementedError):
-            copies[name] = value
+        copies[name] = copied(value, memo)
     result = _run(tree, copies.__getitem__)
-    changed = [name for name in originals if not _unchanged(originals[name], copies[name])]
+    changed = [name for name in originals if not unchanged(originals[name], copies[name])]
     if changed:
         raise EvaluationError(f"这个表达式改变了状态：{', '.join(changed)}；声明只能读，不能写")
     if isinstance(scope.frame, Snapshot):
@@ -220,7 +231,8 @@ def _pairs(originals: dict[str, Any], copies: dict[str, Any]) -> list[tuple[obje
     return [(originals[name], copies[name]) for name in originals if isinstance(originals[name], torch.Tensor)]
 
 
-def _unchanged(left: Any, right: Any) -> bool:
+def unchanged(left: Any, right: Any) -> bool:
+    """Whether two copies of a thing hold the same: tensors, modules by their state, containers."""
     if left is right:
         return True
     if isinstance(left, torch.Tensor):
@@ -230,9 +242,11 @@ def _unchanged(left: Any, right: Any) -> bool:
         )
     if isinstance(left, torch.nn.Module):
         ours, theirs = dict(left.state_dict(keep_vars=True)), dict(right.state_dict(keep_vars=True))
-        return ours.keys() == theirs.keys() and all(_unchanged(ours[name], theirs[name]) for name in ours)
+        return ours.keys() == theirs.keys() and all(unchanged(ours[name], theirs[name]) for name in ours)
+    if isinstance(left, (int, float, str, set)):
+        return bool(left == right or left != left)
     if isinstance(left, (tuple, list)):
-        return len(left) == len(right) and all(_unchanged(a, b) for a, b in zip(left, right, strict=True))
+        return len(left) == len(right) and all(unchanged(a, b) for a, b in zip(left, right, strict=True))
     if isinstance(left, dict):
-        return left.keys() == right.keys() and all(_unchanged(left[name], right[name]) for name in left)
+        return left.keys() == right.keys() and all(unchanged(left[name], right[name]) for name in left)
     return True

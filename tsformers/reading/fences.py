@@ -22,7 +22,7 @@ CLASSES = ("annotate", "copy", "no-copy", "select", "no-select")
 REFUSED = {
     "session": "整页共用一个命名空间，不需要 session",
     "workdir": "每页在一个空的私有目录里运行，不能用 workdir 换目录",
-    "returncode": "成败由最后的记录判定，不看返回码；预期出错请写 raises=\"ValueError\"",
+    "returncode": '成败由最后的记录判定，不看返回码；预期出错请写 raises="ValueError"',
 }
 SOURCES = ("above", "below", "block", "console", "tabbed-left", "tabbed-right")
 YES = ("1", "yes", "on", "true")
@@ -119,7 +119,7 @@ def check(info: Info, kind: str, source: Source, toys: dict[str, str]) -> list[F
 
     if info.garbage:
         offset, text = info.garbage
-        hint = "值须加引号" if re.match(r"[\w-]+=", text) else "选项须写成 key=\"value\""
+        hint = "值须加引号" if re.match(r"[\w-]+=", text) else '选项须写成 key="value"'
         wrong(offset, text, f"围栏的选项 {text} 读不懂：{hint}")
     keys = [option.key for option in info.options]
     if info.language != "python" and info.language.lower() in PYTHON_SPELLINGS and "why" not in keys:
@@ -136,16 +136,18 @@ def check(info: Info, kind: str, source: Source, toys: dict[str, str]) -> list[F
         elif option.key in REFUSED:
             wrong(option.start, written, f"不能用选项 {option.key}：{REFUSED[option.key]}")
         elif option.key == "exec" and info.language != "python":
-            wrong(option.start, written, f"只运行 python 围栏，{info.language or '没有语言的'} 围栏不能写 exec", "python")
+            wrong(
+                option.start, written, f"只运行 python 围栏，{info.language or '没有语言的'} 围栏不能写 exec", "python"
+            )
         elif option.key not in OF_KIND[kind]:
             wrong(option.start, written, _misplaced(option.key, kind))
         elif option.value is None:
-            wrong(option.start, written, f"选项 {option.key} 须有值：{option.key}=\"…\"")
+            wrong(option.start, written, f'选项 {option.key} 须有值：{option.key}="…"')
         elif not option.quoted and not info.braces:
             wrong(
                 option.value_start,
                 written,
-                f"选项的值须加引号，否则这个围栏不会被当作代码块：{option.key}=\"{option.value}\"",
+                f'选项的值须加引号，否则这个围栏不会被当作代码块：{option.key}="{option.value}"',
                 expected=f'{option.key}="{option.value}"',
             )
         elif message := _bad_value(option.key, option.value, toys):
@@ -167,7 +169,7 @@ def _misplaced(key: str, kind: str) -> str:
     everywhere = dict.fromkeys(name for names in OF_KIND.values() for name in names)
     if key in everywhere:
         if key in EXEC and kind == "quote":
-            return f"选项 {key} 只用于执行围栏，这里没有 exec=\"1\""
+            return f'选项 {key} 只用于执行围栏，这里没有 exec="1"'
         return f"{KIND_NAMES[kind]}不能用选项 {key}；可用的有 {'、'.join(here)}"
     return f"没有选项 {key}{_did_you_mean(key, list(here))}"
 
@@ -188,7 +190,7 @@ def _matches(pattern: str, what: str) -> Callable[[str], str]:
 
 def _exec(value: str) -> str:
     if value.lower() in NO or not value:
-        return f"exec=\"{value}\" 不会运行；只展示请写 why=\"…\""
+        return f'exec="{value}" 不会运行；只展示请写 why="…"'
     return _one_of(YES)(value)
 
 

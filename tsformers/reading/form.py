@@ -82,5 +82,6 @@ def expression(text: str, start: int, end: int) -> Expression | None:
 
 
 def names_something(expressions: tuple[Expression, ...]) -> bool:
+    """Whether any of them reads a name: a claim about constants alone says nothing of the state."""
     trees = [parse_expression(item.code) for item in expressions]
     return any(isinstance(node, ast.Name) for tree in trees if tree is not None for node in ast.walk(tree))

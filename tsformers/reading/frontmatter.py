@@ -125,7 +125,9 @@ class _Reader:
 
     def scalar(self, node: yaml.Node, name: str, shape: re.Pattern[str] | None, what: str) -> str:
         if not isinstance(node, yaml.ScalarNode) or node.tag == "tag:yaml.org,2002:null":
-            self.wrong(node, f"{name} 须是文本（{what}），这里是{_kind(node)}", claim=name, expected=what, actual=_kind(node))
+            self.wrong(
+                node, f"{name} 须是文本（{what}），这里是{_kind(node)}", claim=name, expected=what, actual=_kind(node)
+            )
             return ""
         value = node.value.strip()
         if not value or (shape and not shape.fullmatch(value)):
@@ -142,7 +144,7 @@ class _Reader:
         if not isinstance(node, yaml.SequenceNode):
             self.wrong(node, f"{name} 须是列表，这里是{_kind(node)}", claim=name, expected="列表", actual=_kind(node))
             return ()
-        items = []
+        items: list[str] = []
         for item in node.value:
             if value := self.scalar(item, f"{name} 的每一项", shape, what):
                 value += self.call_number(item) if name == "reads" else ""
@@ -162,7 +164,9 @@ class _Reader:
         if node is None:
             return {}
         if not isinstance(node, yaml.MappingNode):
-            self.wrong(node, f"toys 须是 名字: package.module:function，这里是{_kind(node)}", claim="toys", actual=_kind(node))
+            self.wrong(
+                node, f"toys 须是 名字: package.module:function，这里是{_kind(node)}", claim="toys", actual=_kind(node)
+            )
             return {}
         toys = {}
         for key, name, item in self.pairs(node, "toys 里的名字"):

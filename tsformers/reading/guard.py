@@ -46,7 +46,9 @@ def guard(scan: Scan) -> Page:
     for code in indented:
         at = _find(source, code.split("\n")[0])
         failures.append(
-            source.failure(at, "fence", "网站会把这里当作缩进的代码块：请改用围栏，或减少缩进", claim=code.split("\n")[0][:40])
+            source.failure(
+                at, "fence", "网站会把这里当作缩进的代码块：请改用围栏，或减少缩进", claim=code.split("\n")[0][:40]
+            )
         )
     return _with(page, failures)
 

@@ -9,10 +9,13 @@ from tsformers.reading.failure import Failure
 from tsformers.reading.page import MASK, Link, Prose, Span
 from tsformers.reading.places import Source
 
-_FORMULA = re.compile(r"(?<![\\$])\$\$((?:\\.|[^\\$])+)\$\$|(?<![\\$])\$(?![\s$])((?:\\.|[^\\$\n])+?)(?<!\s)\$(?![\d$])")
-_WIKI = re.compile(r"(!?)\[\[([^\[\]|\n]+?)(?:\|([^\[\]\n]*))?\]\]")
+_FORMULA = re.compile(
+    r"(?<![\\$])\$\$((?:\\.|[^\\$])+)\$\$|(?<![\\$])\$(?![\s$])((?:\\.|[^\\$\n])+?)(?<!\s)\$(?![\d$])"
+)
+_WIKI = re.compile(r"(!?)\[\[([^\[\]|\\\n]+?)(?:\\?\|([^\[\]\n]*))?\]\]")  # "\|" in a table
 _TARGET = re.compile(r"""\(\s*(<[^<>\n]*>|(?:[^()\s]|\([^()\s]*\))*)(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)""")
 _REFERENCE = re.compile(r"\s?\[([^\[\]]*)\]")
+_DEFINITION = re.compile(r"^[ \t>]*\[([^\]^][^\]]*)\]:[ \t]*\S", re.MULTILINE)
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]")
 _AUTOLINK = re.compile(r"<(?:[A-Za-z][A-Za-z0-9+.-]*:[^<>\s]*|[^<>\s@]+@[^<>\s]+)>")
 _ADDRESS = re.compile(r"https?://[!-;=?-~]+")
@@ -52,6 +55,7 @@ class Inline:
 
     def __init__(self, source: Source) -> None:
         self.source = source
+        self.references = {label.lower() for label in _DEFINITION.findall(source.text)}
         self.spans: list[Span] = []
         self.unchecked: list[Span] = []
         self.links: list[Link] = []
@@ -131,17 +135,16 @@ class Inline:
         for match in _FORMULA.finditer("".join(masked)):
             group = 1 if match[1] is not None else 2
             start = region.offset(match.start(group))
-            breaks = [(0, start)]
-            breaks += [(at - match.start(group), o) for at, o in region.breaks if match.start(group) < at < match.end(group)]
+            first, last = match.span(group)
+            breaks = [(0, start), *((at - first, offset) for at, offset in region.breaks if first < at < last)]
             self.prose.append(Prose("formula", match[group], tuple(breaks)))
             self.hide(masked, match.start(), match.end())
 
     def links_of(self, region: Region, masked: list[str]) -> None:
         for match in _WIKI.finditer("".join(masked)):
-            target, alias = match[2], match[3]
-            self.link(region, "wiki", match.start(2), match.start(), match.end(), target, alias or "")
-            shown = match.start(3) if alias is not None else match.end()
-            self.hide(masked, match.start(), shown)
+            alias = match[3]
+            self.link(region, "wiki", match.start(2), match.start(), match.end(), match[2], alias or "")
+            self.hide(masked, match.start(), match.end() if alias is None else match.start(3))
             self.hide(masked, match.end() - 2, match.end())
         text = "".join(masked)
         stack: list[int] = []
@@ -156,17 +159,17 @@ class Inline:
             elif char == "]" and stack:
                 opening = stack.pop()
                 image = opening > 0 and text[opening - 1] == "!"
-                if match := _TARGET.match(text, at + 1):
-                    raw = region.text[match.start(1) : match.end(1)]
-                    start = opening - image
+                if target := _TARGET.match(text, at + 1):
+                    raw = region.text[target.start(1) : target.end(1)]
                     shown = region.text[opening + 1 : at]
                     kind = "image" if image else "link"
-                    self.link(region, kind, match.start(1), start, match.end(), raw.strip("<>"), shown)
-                    self.hide(masked, at, match.end())
-                    at = match.end()
+                    self.link(region, kind, target.start(1), opening - image, target.end(), raw.strip("<>"), shown)
+                    self.hide(masked, at, target.end())
+                    at = target.end()
                     continue
-                if match := _REFERENCE.match(text, at + 1):
-                    self.hide(masked, at, match.end())
+                reference = _REFERENCE.match(text, at + 1)
+                if reference and reference[1].lower() in self.references:
+                    self.hide(masked, at, reference.end())
             at += 1
 
     def link(self, region: Region, kind: str, target_at: int, start: int, end: int, target: str, text: str) -> None:

@@ -28,7 +28,7 @@ _NAMES = [
         rf"§\s?{_DOTTED}(?:\.x)?",
         rf"(?<![{_LATIN}.]){_DOTTED}\.x(?![{_LATIN}])",  # 5.x
         rf"第\s?{_DOTTED}\s?[章节]|(?<![{_LATIN}.])\d+(?:\.\d+)+\s?[小]?节",
-        rf"(?:(?<![\u4e00-\u9fff])|(?<=[见如在由从和与看即照据考下上]))[图表]\s?\d+(?:[.-]\d+)*(?!\s?[个张次维步层])",
+        r"(?:(?<![\u4e00-\u9fff])|(?<=[见如在由从和与看即照据考下上]))[图表]\s?\d+(?:[.-]\d+)*(?!\s?[个张次维步层])",
         rf"公式\s?[(（]?{_DOTTED}[)）]?|式\s?[(（]{_DOTTED}[)）]",
         rf"(?:Figures?|Fig\.|Tables?|Eq\.|Equation|Sections?|Sec\.|Chapter|Appendix|Algorithm|Theorem)\s?\(?{_DOTTED}\)?",
         rf"(?<![{_LATIN}.])v?\d+\.\d+\.\d+(?:[.+-]?[{_LATIN}]+)*(?![{_LATIN}])",  # 2.13.0, 1.6.1rc1
@@ -39,27 +39,36 @@ _NAMES = [
         rf"(?<![{_LATIN}-])[A-Z]{{2,}}-\d+(?:\.\d+)?(?![{_LATIN}.])",  # UTF-8, GPT-2
         rf"(?<![{_LATIN}.]){_YEAR}\s?年(?:\s?\d{{1,2}}\s?月(?:\s?\d{{1,2}}\s?日)?)?",
         rf"(?<![{_LATIN}.-]){_YEAR}[-/]\d{{1,2}}(?:[-/]\d{{1,2}})?(?![{_LATIN}/-])",
-        rf"(?:\b[A-Z][A-Za-z.-]*(?:\s(?:et\sal\.|等))?[,，]?\s?|\bet\sal\.,?\s?|[,，]\s?){_YEAR}(?=\s?[)）\]])",  # (Vaswani, 2017)
-        rf"\b[A-Z][A-Za-z-]+(?:\s?et\sal\.,?|\s?等(?:人)?[,，]?)?\s?[(（]?{_YEAR}(?![{_LATIN}.%])[)）]?",  # NeurIPS 2017
-        rf"[(（]{_YEAR}[)）]",
+        rf"(?<![{_LATIN}-])[A-Z][A-Za-z-]+(?:\s?et\sal\.|\s?等人?)?[,，]?\s?[(（]?{_YEAR}(?![{_LATIN}.%])",
+        rf"[(（,，]\s?{_YEAR}(?=\s?[)）\]])",
         r"(?i:arxiv)(?:\.org/(?:abs|pdf)/|[\s:：]*)\d{4}\.\d{4,5}(?:v\d+)?",
         r"(?i:doi)[\s:：]*10\.\d{4,9}/[^\s，。；）)]+|(?i:isbn)[\s:：]*[\d-]+",
         r"(?<![\d#])#\d+",  # issues
-        r"(?:\b(?:[Ii]ssues?|PR|MR)|议题|拉取请求)\s?#?\d+",
+        rf"(?:(?<![{_LATIN}])(?:[Ii]ssues?|PR|MR)|议题|拉取请求)\s?#?\d+",
         r"(?<![0-9A-Za-z])(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,40}(?![0-9A-Za-z])",  # commits
     )
 ]
-_HEADING_NUMBER = re.compile(rf"\s*§?\s?(?:\d+|[A-Z]\d*)(?:\.\d+)*(?:\.?[ \t\u3000]|[.、．]|$)")
+_HEADING_NUMBER = re.compile(r"\s*§?\s?(?:\d+|[A-Z](?=\.\d))(?:\.\d+)*(?:\.?[ \t\u3000]|[.、．]|$)")
 
-_NUMBER = r"[-+−－]?\d+(?:[.,．]\d+)*(?:[eE][-+−]?\d+)?[%％]?"
+_NUMBER = r"[-+−－]?\d+(?:,\d{3})*(?:[.．]\d+)*(?:[eE][-+−]?\d+)?[%％]?"
 _SEQUENCE = re.compile(rf"{_NUMBER}(?:\s?[×xX*/:：~～]\s?{_NUMBER})*")
 _TUPLE = re.compile(rf"[(（\[［](?=[^()（）\[\]］]*\d)[\s{_LATIN}\d.．,，、;；×*+/=:：−－-]+[)）\]］]")
 
 _SCRIPT = re.compile(r"[_^]\s*")
 _SPACE = re.compile(r"\\mathbb\s*(?:\{\s*R\s*\}|R)\s*\}*\s*(?:_\s*(?:\w|\{[^{}]*\}))?\^\s*$|ℝ\s*\^\s*$")
-_MEASURES = re.compile(r"\\(?:tag|hspace|vspace|label|ref|eqref|rule|kern|color|phantom)\*?\s*(?:\{[^{}]*\})+|\\\\\[[^\]]*\]")
+_MEASURES = re.compile(
+    r"\\(?:tag|hspace|vspace|label|ref|eqref|rule|kern|color|phantom)\*?\s*(?:\{[^{}]*\})+|\\\\\[[^\]]*\]"
+)
 
-_HALF = {ord("，"): ", ", ord("、"): ", ", ord("；"): "; ", ord("（"): "(", ord("）"): ")", ord("［"): "[", ord("］"): "]"}
+_HALF = {
+    ord("，"): ", ",
+    ord("、"): ", ",
+    ord("；"): "; ",
+    ord("（"): "(",
+    ord("）"): ")",
+    ord("［"): "[",
+    ord("］"): "]",
+}
 _HALF |= {ord("。"): ".", ord("．"): ".", ord("："): ":", ord("＝"): "=", ord("－"): "-", ord("−"): "-", ord("＋"): "+"}
 _HALF |= {ord("＊"): "*", ord("／"): "/", ord("＿"): "_", ord("＜"): "<", ord("＞"): ">", ord("\u3000"): " "}
 _HALF |= {0xFF10 + digit: str(digit) for digit in range(10)}
@@ -143,8 +152,8 @@ def _excused_in_text(prose: Prose) -> set[int]:
     for pattern in _NAMES:
         for match in pattern.finditer(prose.text):
             excused.update(range(*match.span()))
-    if prose.kind == "heading" and (match := _HEADING_NUMBER.match(prose.text)):
-        excused.update(range(*match.span()))
+    if prose.kind == "heading" and (number := _HEADING_NUMBER.match(prose.text)):
+        excused.update(range(*number.span()))
     return excused
 
 
@@ -184,7 +193,7 @@ def _whole(text: str, at: int, excused: set[int]) -> tuple[int, int]:
         for match in pattern.finditer(text):
             if match.start() <= at < match.end():
                 start, end = match.span()
-                if pattern is _TUPLE and re.fullmatch(rf"[(（\[［]\s*{_NUMBER}\s*[)）\]］]", match[0]):
+                if pattern is _TUPLE and "," not in match[0] and re.fullmatch(rf".\s*{_NUMBER}\s*.", match[0]):
                     continue
                 while start < at and start in excused:
                     start += 1

@@ -20,7 +20,7 @@ def run_in_process(page: Page, settings: Settings, search: str, pipe: Connection
     """Entry of the child. Sends ("ready",), then ("step", index) before each step, then ("done", reading, failures)."""
     import torch
 
-    from tsformers.reading.blocks import TimeUp, where
+    from tsformers.reading.blocks import TimeUp
     from tsformers.reading.walk import Walker
 
     sink = os.open(os.devnull, os.O_RDWR)
@@ -56,12 +56,8 @@ def run_in_process(page: Page, settings: Settings, search: str, pipe: Connection
         reading = walker.walk()
         failures = walker.failures
     except TimeUp as error:
-        step = page.steps[at[0]] if page.steps else None
-        line, column = where(error, page.path, step.line if step is not None else 1)
-        margins = getattr(step, "margins", ())
-        row = line - step.line - 1 if step is not None else -1
-        margin = margins[row] if 0 <= row < len(margins) else 0
-        reading, failures = walker.reading, [*walker.failures, timeout(page.path, line, margin + column + 1, settings)]
+        late = _late(page, at[0], error, settings)
+        reading, failures = walker.reading, [*walker.failures, late]
     finally:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -69,6 +65,22 @@ def run_in_process(page: Page, settings: Settings, search: str, pipe: Connection
         _remove(folder)
     pipe.send(("done", reading, failures))
     pipe.close()
+
+
+def _late(page: Page, index: int, error: BaseException, settings: Settings) -> Failure:
+    """The failure of a page whose time was over, at the beginning of the row that was running."""
+    from tsformers.reading.blocks import Block, where
+    from tsformers.reading.page import Fence
+
+    step = page.steps[index] if page.steps else None
+    if not isinstance(step, Fence):
+        return timeout(page.path, step.line if step else 1, step.column if step else 1, settings)
+    block, rows = Block(step, page.path), step.code.split("\n")
+    row = where(error, page.path, step.line)[0] - step.code_line
+    if not 0 <= row < len(rows):
+        return timeout(page.path, step.line, step.column, settings)
+    at = block.failure("timeout", row, len(rows[row]) - len(rows[row].lstrip()))
+    return timeout(page.path, at.line, at.column, settings)
 
 
 def timeout(path: str, line: int, column: int, settings: Settings) -> Failure:

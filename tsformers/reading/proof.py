@@ -46,7 +46,7 @@ def judge_axes(claim: Claim, cases: Sequence[AxisCase]) -> list[Mismatch]:
 
 def _unknown(group: Sequence[Slot], cases: Sequence[AxisCase]) -> Iterator[Mismatch]:
     for slot in group:
-        for case in cases[:1]:
+        for case in cases:
             try:
                 _length(slot, case)
             except FormulaError as error:
@@ -54,6 +54,7 @@ def _unknown(group: Sequence[Slot], cases: Sequence[AxisCase]) -> Iterator[Misma
                 match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", slot.text)
                 offset, length = (match.start(), len(name)) if match else (0, len(slot.text))
                 yield Mismatch(slot.offset + offset, length, name, "", error.message)
+                break
 
 
 def _unproven(group: Sequence[Slot], cases: int) -> Mismatch:

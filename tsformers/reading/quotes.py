@@ -62,17 +62,17 @@ def parse_piece(code: str) -> Piece:
     """
     text = textwrap.dedent(code)
     stripped = text.rstrip()
+    code = [line for line in stripped.splitlines() if line.split("#")[0].strip()]
     attempts = [text]
-    if stripped.endswith(":"):
-        last = stripped.splitlines()[-1]
-        attempts.append(f"{stripped}\n{' ' * (len(last) - len(last.lstrip()) + 4)}...")
+    if code and code[-1].split("#")[0].rstrip().endswith(":"):
+        attempts.append(f"{stripped}\n{' ' * (len(code[-1]) - len(code[-1].lstrip()) + 4)}...")
     for attempt in attempts:
         try:
             tree = ast.parse(attempt).body
         except SyntaxError as error:
             problem = error
             continue
-        if not tree:
+        if all(_gap(statement) for statement in tree):
             raise QuoteError("这段引文是空的")
         if len(tree) == 1 and isinstance(tree[0], ast.FunctionDef):
             return Piece(without_docstring(tree[0].body), tree[0], text)
@@ -83,24 +83,37 @@ def parse_piece(code: str) -> Piece:
 
 
 def match_piece(piece: Piece, function: Function) -> list[Match]:
-    """Every place of ``function`` that the piece fits, in the order of the text."""
+    """Every place of ``function`` that the piece fits, in the order of the text.
+
+    Raises:
+        QuoteError: it would fit, but for a comment that does not stand in the source there.
+    """
     if piece.signature is not None:
-        if not _same(_signature(piece.signature), _signature(function.tree)):
+        if not _same_signature(piece.signature, function.tree):
             return []
-        lines = _lines(piece.code, [(piece.signature.lineno, function.tree.lineno)])
-        if len(piece.tree) == 1 and _gap(piece.tree[0]):
-            return [_checked(piece, Match(function, (), None, False, lines), lines)]
-    found = []
+        if all(_gap(statement) for statement in piece.tree):
+            anchors = [(piece.signature.lineno, function.tree.lineno)]
+            match = Match(function, (), None, False, _lines(piece.code, anchors))
+            _check_comments(piece, match, anchors)
+            return [match]
+    found: dict[tuple[int, ...], Match] = {}
+    problems: list[QuoteError] = []
     blocks = {node.block for node in function.nodes}
     for block in [(-1, "body")] if piece.signature is not None else sorted(blocks):
         nodes = function.block(block)
-        for start in range(len(nodes)):
+        for start in range(1 if piece.signature is not None else len(nodes)):
             pairs = _match(piece.tree, nodes[start:], function, whole=piece.signature is not None)
-            if pairs is not None:
-                found.append(_found(piece, function, pairs))
-            if piece.signature is not None:
-                break
-    return sorted(found, key=lambda match: match.first_line)
+            if pairs is None:
+                continue
+            try:
+                match = _found(piece, function, pairs)
+            except QuoteError as error:
+                problems.append(error)
+                continue
+            found.setdefault(tuple(node.number for node in match.nodes), match)
+    if problems and not found:
+        raise problems[0]
+    return sorted(found.values(), key=lambda match: match.first_line)
 
 
 Pair = tuple[ast.stmt, Node, bool]  # the fence's statement, the source's, shown as a header alone
@@ -166,7 +179,8 @@ def _found(piece: Piece, function: Function, pairs: list[Pair]) -> Match:
     depth = len(_ancestors(outermost[1], function))
     stop, header = [(node, head) for _, node, head in pairs if len(_ancestors(node, function)) == depth][-1]
     match = Match(function, tuple(node for _, node, _ in pairs), stop, header, lines)
-    return _checked(piece, match, lines)
+    _check_comments(piece, match, anchors)
+    return match
 
 
 def _ancestors(node: Node, function: Function) -> list[Node]:
@@ -177,23 +191,19 @@ def _ancestors(node: Node, function: Function) -> list[Node]:
     return found
 
 
-def _checked(piece: Piece, match: Match, lines: tuple[int, ...]) -> Match:
-    """A comment in the fence must stand in the source at that place."""
-    source = match.function.lines
-    for row, column, comment in _comments(piece.code):
-        physical = lines[row] if row < len(lines) else 0
-        alone = not piece.code.splitlines()[row][:column].strip()
-        if physical:
-            theirs = source[physical - 1]
-        elif alone:
-            following = next((line for line in lines[row:] if line), 0)
-            theirs = "\n".join(source[max(0, following - 6) : following - 1]) if following else "\n".join(source)
-        else:
-            continue
-        if comment not in theirs:
-            nearest = difflib.get_close_matches(comment, [text for _, _, text in _comments(match.function.source)], 1, 0)
-            raise QuoteError(f"源码在这里没有注释 {comment!r}", row, nearest[0] if nearest else "")
-    return match
+def _check_comments(piece: Piece, match: Match, anchors: Iterable[tuple[int, int]]) -> None:
+    """A comment in the fence must stand in the source, between the statements that it stands between in the fence."""
+    source = [(row + match.function.tree.lineno, text) for row, _, text in _comments(match.function.source)]
+    last = match.function.tree.end_lineno or match.function.tree.lineno
+    for row, _, comment in _comments(piece.code):
+        above = [physical for line, physical in anchors if line <= row + 1]
+        below = [physical for line, physical in anchors if line > row + 1]
+        stop = min(below, default=last + 1)
+        ended = [node.header_end + 1 for node in match.function.nodes if node.header_end < stop]
+        start = max(above or ended, default=0)
+        if not any(text == comment and start <= line < stop for line, text in source):
+            near = difflib.get_close_matches(comment, [text for _, text in source], 1, 0)
+            raise QuoteError(f"源码在这里没有注释 {comment!r}", row, near[0] if near else "")
 
 
 def _comments(code: str) -> Iterator[tuple[int, int, str]]:
@@ -267,9 +277,14 @@ def _text(value: object) -> str:
     return repr(value)
 
 
-def _signature(tree: ast.FunctionDef) -> ast.AST:
-    parts = [tree.name, ast.dump(tree.args), ast.dump(tree.returns) if tree.returns else ""]
-    return ast.Tuple([ast.Constant(part) for part in parts], ast.Load())
+def _same_signature(written: ast.FunctionDef, source: ast.FunctionDef) -> bool:
+    """Name, parameters and result; decorators and the docstring too, where the quote shows them."""
+    if written.name != source.name or not _same(written.args, source.args) or _text(written.returns) != _text(source.returns):
+        return False
+    if written.decorator_list and _text(written.decorator_list) != _text(source.decorator_list):
+        return False
+    docstring = ast.get_docstring(written)
+    return docstring is None or docstring == ast.get_docstring(source)
 
 
 def is_loop(node: Node) -> bool:

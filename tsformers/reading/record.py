@@ -122,7 +122,7 @@ class Evidence:
     included; None where a configuration does not get there.
     """
 
-    kind: str  # "claim" "name" "source" "page" "term" "none"
+    kind: str  # "claim" "name" "source" "page" "term"; "none" of these; "unknown" after something else went wrong
     values: tuple[tuple[str, Value], ...] = ()  # (expression, value) in the order of the claim
     outcomes: tuple[bool | None, ...] = ()
     shapes: tuple[tuple[int, ...] | None, ...] = ()

@@ -31,14 +31,15 @@ class Broken:
 
 
 def relate(symbol: str, left: Value, right: Value, outcome: bool | None = None) -> Broken | None:
-    """None if ``left symbol right`` holds. ``outcome`` is the truth of ``is`` and ``is not``.
+    """None if ``left symbol right`` holds. ``outcome`` is the truth of ``is`` and ``is not``, and of ``in`` and
+    ``not in`` where the value on the right does not tell what it holds (a dictionary).
 
     Raises ValueError where the truth of an identity is not given and neither side is None, True or False.
     """
     if symbol in ("is", "is not"):
         return _identity(symbol, left, right, outcome)
     if symbol in ("in", "not in"):
-        return _membership(symbol, left, right)
+        return _membership(symbol, left, right, outcome)
     if isinstance(left, TensorValue) or isinstance(right, TensorValue):
         return _elementwise(symbol, left, right)
     if symbol in ("==", "!="):
@@ -65,11 +66,16 @@ def same(left: Value, right: Value) -> bool:
     return left == right
 
 
-def _sides(left: Value, right: Value) -> Broken:
+def _sides(left: Value, right: Value, path: tuple[int, ...] = ()) -> Broken:
+    """Both sides, or the first pair in them that differs: of two long lists, the lists themselves would say nothing."""
+    if isinstance(left, tuple | list) and isinstance(right, tuple | list) and type(left) is type(right):
+        if len(left) != len(right):
+            return Broken(f"{len(left)} 与 {len(right)}", why=f"两边长度不同，{len(left)} 与 {len(right)}")
+        for index, (a, b) in enumerate(zip(left, right, strict=True)):
+            if not same(a, b):
+                return _sides(a, b, (*path, index))
     first, second = _exact(left), _exact(right)
-    if first == second and type(left) is not type(right):
-        first, second = join(kind_of(left), first), join(kind_of(right), second)
-    return Broken(f"{first} 与 {second}", first, second)
+    return Broken(f"{first} 与 {second}", first, second, path=path)
 
 
 def _exact(value: Value) -> str:
@@ -90,7 +96,7 @@ def _identity(symbol: str, left: Value, right: Value, outcome: bool | None) -> B
     return Broken(said, why=f"两边{said}")
 
 
-def _membership(symbol: str, item: Value, holder: Value) -> Broken | None:
+def _membership(symbol: str, item: Value, holder: Value, outcome: bool | None) -> Broken | None:
     match holder:
         case str():
             if not isinstance(item, str):
@@ -105,6 +111,8 @@ def _membership(symbol: str, item: Value, holder: Value) -> Broken | None:
             if array is None or array.shape or array.data is None:
                 return Broken(describe(item), why="左边不是一个数，不能说它在不在张量里")
             found = any(same(array.data[0], other) for other in holder.data)
+        case _ if outcome is not None:
+            found = outcome == (symbol == "in")
         case _:
             return Broken(kind_of(holder), why=join("右边是", kind_of(holder), "，不知道它含有什么"))
     if found == (symbol == "in"):

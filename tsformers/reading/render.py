@@ -18,6 +18,7 @@ from tsformers.reading.standard import derived_part, section_end, steps_section
 
 FENCE = "tsf"  # language of the fences that stand for a fragment, and option that names a recorded output
 ATTRIBUTE = "data-tsf"
+HIDDEN = re.compile(r"^[ \t>]*(?:`{3,}|~{3,})[ \t]*(python\b[^\r\n]*\bexec=[^\r\n]*)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class _Renderer:
                 self._span(index, step)
             else:
                 self._fence(index, step)
+        self._hidden()
         for heading in self.page.headings:
             self._heading(heading)
         if self.page.front.checked and (self.reading.evidence or self.reading.outputs or self.reading.quotes):
@@ -119,6 +121,13 @@ class _Renderer:
             self.edits.append((fence.info, fence.info_end, _info(fence, f' {FENCE}="{key}"')))
         elif any(name in fence.options for name in OURS):
             self.edits.append((fence.info, fence.info_end, _info(fence)))
+
+    def _hidden(self) -> None:
+        """Exec fences inside HTML comments are no steps, yet SuperFences formats them: there they lose their exec."""
+        steps = [(step.start, step.end) for step in self.page.steps if isinstance(step, Fence)]
+        for match in HIDDEN.finditer(self.page.text):
+            if not any(start <= match.start(1) < end for start, end in steps):
+                self.edits.append((match.start(1), match.end(), "text"))
 
     def _subject(self, quote: Quote) -> Subject:
         return self.reading.subjects[quote.subject]

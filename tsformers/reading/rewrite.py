@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
-from tsformers.reading.compare import Wrong, wrongs
+from tsformers.reading.compare import Wrong, judge, wrongs
 from tsformers.reading.form import Claim
-from tsformers.reading.literals import Literal, Scalar, scalars
+from tsformers.reading.grammar import parse
+from tsformers.reading.literals import ClaimError, Literal, Scalar, scalars
 from tsformers.reading.record import OpaqueValue, TensorValue, Value
-from tsformers.reading.values import Array, as_array, shape_text, shortest
+from tsformers.reading.values import Array, as_array, finite, shape_text, shortest
 
 LONGEST = 8  # items of a list that is written anew; beyond, the middle is skipped
 _CONTEXT = Context(prec=800, rounding=ROUND_HALF_EVEN)
@@ -36,7 +37,17 @@ def as_written(claim: Claim, values: Sequence[Value]) -> str | None:
     for offset, length, new in sorted(edits):
         text += claim.text[last:offset] + new
         last = offset + length
-    return text + claim.text[last : claim.end]
+    text += claim.text[last : claim.end]
+    return text if _true(claim.text[: claim.written] + text + claim.text[claim.end :], values) else None
+
+
+def _true(text: str, values: Sequence[Value]) -> bool:
+    """Whether a corrected claim is one, and holds: a list of floats has no literal for ``=``, for instance."""
+    try:
+        claim = parse(text)
+    except ClaimError:
+        return False
+    return claim is not None and judge(claim, values) is None
 
 
 Edits = list[tuple[int, int, str]]
@@ -84,8 +95,8 @@ def _element_edits(found: Sequence[Wrong], approx: bool, alone: bool) -> Edits |
 
 def restyled(value: float | int, dtype: str, style: str) -> str:
     """A number with as many digits as ``style`` has, in its notation."""
-    if not math.isfinite(value):
-        return str(float(value))
+    if not finite(value):
+        return str(value)
     if style.lstrip("-") in ("nan", "inf"):
         style = "0.0000"
     exact = Decimal(shortest(value, dtype))
@@ -99,13 +110,13 @@ def restyled(value: float | int, dtype: str, style: str) -> str:
         text = f"{exact.quantize(Decimal(1).scaleb(-decimals), context=_CONTEXT):f}"
         text = text if "." in text else text + "."
     zero = not any(digit in text.partition("e")[0] for digit in "123456789")
-    return text.lstrip("-") if zero and not (style.startswith("-") and math.copysign(1, value) < 0) else text
+    return text.lstrip("-") if zero and not (style.startswith("-") and str(value).startswith("-")) else text
 
 
 def _alone(value: float | int, dtype: str, style: str) -> str | None:
     """A scalar after ≈, which may not be written as zero."""
     text = restyled(value, dtype, style)
-    if any(digit in text.lower().partition("e")[0] for digit in "123456789") or not math.isfinite(value):
+    if any(digit in text.lower().partition("e")[0] for digit in "123456789") or not finite(value):
         return text
     return None if value == 0 else restyled(value, dtype, "0.0e-00")
 
@@ -114,7 +125,7 @@ def _written_anew(value: Value, approx: bool, old: Literal | None) -> str | None
     if not approx:
         return _exact(value, "")
     array = as_array(value)
-    if array is None or not array.data or isinstance(array.data[0], bool) or 0 in array.shape:
+    if array is None or array.boolean or not array.data:
         return None
     style = next((scalar.text for scalar in scalars(old)), "") if old is not None else ""
     style = style or _style(array.data)
@@ -124,7 +135,7 @@ def _written_anew(value: Value, approx: bool, old: Literal | None) -> str | None
 
 
 def _style(data: Sequence[float | int]) -> str:
-    largest = max((abs(item) for item in data if math.isfinite(item)), default=0.0)
+    largest = max((abs(item) for item in data if finite(item)), default=0.0)
     return "0.0000" if largest == 0 or 1e-3 <= largest < 1e5 else "0.000e-00"
 
 
@@ -162,7 +173,7 @@ def _exact(value: Value, dtype: str) -> str | None:
             return "(" + ", ".join(str(part) for part in parts) + ("," if len(parts) == 1 else "") + ")"
         case list():
             parts = [_exact(item, "") for item in value]
-            if any(part is None for part in parts) or any(isinstance(item, float) for item in value):
+            if any(part is None for part in parts):
                 return None
             return "[" + ", ".join(str(part) for part in parts) + "]"
     return None

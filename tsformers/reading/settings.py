@@ -50,6 +50,8 @@ def _read(file: Path) -> Settings:
         table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("tsformers", {}).get("reading", {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file}: {error}") from error
+    if not isinstance(table, dict):
+        raise SettingsError(f"{file}: [tool.tsformers.reading] is not a table")
     types = {"coverage": (int, float), "docs": str, "terms": str, "time_limit": (int, float), "units": list}
     given = {}
     for name, value in table.items():
@@ -59,6 +61,8 @@ def _read(file: Path) -> Settings:
             raise SettingsError(f"{file}: [tool.tsformers.reading] has no setting {name}; known: {known}")
         if not isinstance(value, types[key]) or isinstance(value, bool):  # type: ignore[arg-type]
             raise SettingsError(f"{file}: [tool.tsformers.reading] {name} has the wrong type: {value!r}")
+        if key == "time_limit" and not value > 0:
+            raise SettingsError(f"{file}: [tool.tsformers.reading] {name} is not a positive number: {value!r}")
         given[key] = tuple(value) if isinstance(value, list) else value
     root = file.parent
     docs = root / given.get("docs", "docs")

@@ -15,6 +15,7 @@ SLOT = re.compile(r"\s*(?:[^\W\d]\w*|\d+|//|[-+*()]|\s)+\s*")
 
 
 def shape_claim(lay: Layout) -> Claim | None:
+    """The claim of a shape, None where the text has not that form; raises ClaimError where it is malformed."""
     text, end = lay.text, len(lay.text)
     assigns = [op for op in lay.operators if op.symbol == "="]
     end = assigns[0].offset if len(assigns) == 1 else end
@@ -49,7 +50,7 @@ def shape_claim(lay: Layout) -> Claim | None:
     if tight and not _callable_form(text, start):
         return None
     if any(op.symbol in COMPARISONS and op.offset < start for op in lay.operators):
-        if tight or not certain:
+        if not certain:
             return None
         raise ClaimError("比较与形状要拆成两个断言；比较结果的形状请加括号", start)
     if dtypes and dtypes[0][0].removeprefix("torch.") not in DTYPES and (tight or not certain):
@@ -158,7 +159,7 @@ def _trailing(lay: Layout) -> Claim | None:
         rest = lay.text[stop + 1 :].strip()
         if rest and rest[0] not in ".([" and _certain_shape(lay, start, stop + 1):
             offset = lay.text.index(rest, stop + 1)
-            if not HAN.search(rest[0]) and rest[0] not in ",→;":
+            if not HAN.search(rest[0]) and rest[0] not in ",→;。":
                 return None
             raise ClaimError(f"形状后面多出了 {rest}，一个代码片段只写一个断言", offset)
     return None

@@ -71,6 +71,8 @@ def resolve(dotted: str) -> Any:
             if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
                 continue
             raise ToyError(f"导入 {name} 失败：{error}") from error
+        except Exception as error:  # whatever the author's module does when it is imported
+            raise ToyError(f"导入 {name} 失败：{type(error).__name__}: {error}") from error
         for part in parts[size:]:
             if not hasattr(found, part):
                 raise ToyError(f"{name} 里没有 {'.'.join(parts[size:])}")

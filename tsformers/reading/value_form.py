@@ -15,6 +15,7 @@ DTYPE_TAIL = re.compile(r"\s+((?:torch\.)?[A-Za-z_]\w*)\s*$", re.ASCII)
 
 
 def approx_claim(lay: Layout) -> Claim:
+    """The claim of a text that holds ``≈``; raises ClaimError where it is malformed."""
     text = lay.text
     signs = [op for op in lay.operators if op.symbol == "≈"]
     if lay.unbalanced is not None:
@@ -79,13 +80,12 @@ def _literal(lay: Layout, start: int, end: int) -> tuple[Literal, str, int]:
     elif lay.text[after:end].strip():
         rest = lay.text[after:end]
         offset = after + len(rest) - len(rest.lstrip())
-        if rest.strip() in ("]", ")"):
-            raise ClaimError(f"多了一个 {rest.strip()}", offset)
         raise ClaimError(f"值后面多出了 {rest.strip()}，一个代码片段只写一个断言", offset)
     return literal, dtype, dtype_offset
 
 
 def dtype_name(word: str, offset: int) -> str:
+    """A written dtype without ``torch.``; raises ClaimError where it is none."""
     name = word.removeprefix("torch.")
     if name not in DTYPES:
         near = "".join(get_close_matches(name, sorted(DTYPES), n=1))
@@ -122,6 +122,7 @@ def _check_nesting(items: Items, levels: int) -> None:
 
 
 def equal_claim(lay: Layout, sign: Operator) -> Claim | None:
+    """The claim of a text with one ``=``, None where it is source text; raises ClaimError where it is malformed."""
     text, end = lay.text, len(lay.text)
     rest = text[sign.offset + 1 :].strip()
     subject = expression(text, 0, sign.offset)
@@ -180,4 +181,5 @@ def _pieces(lay: Layout, start: int, stop: int) -> list[str]:
 
 
 def has_integer(lay: Layout, start: int, stop: int) -> bool:
+    """Whether a bracket holds an integer of its own between commas."""
     return any(piece.strip().isdecimal() for piece in _pieces(lay, start, stop))

@@ -25,6 +25,11 @@ class Array:
     dtype: str
     data: tuple[float | int | bool, ...] | None
 
+    @property
+    def boolean(self) -> bool:
+        """Whether any element is a boolean, which is no number."""
+        return self.dtype == "bool" or any(isinstance(item, bool) for item in self.data or ())
+
 
 def as_array(value: Value) -> Array | None:
     """A tensor, a number, or nested lists or tuples of these with equal lengths; None for anything else."""
@@ -49,6 +54,11 @@ def as_array(value: Value) -> Array | None:
     return None
 
 
+def finite(value: float | int) -> bool:
+    """Whether a number is neither NaN nor infinite, however large an integer."""
+    return isinstance(value, int) or math.isfinite(value)
+
+
 def rounded(value: float, dtype: str) -> float:
     """The value of ``dtype`` nearest to a float64; "" is Python's own float."""
     if not math.isfinite(value):
@@ -59,7 +69,10 @@ def rounded(value: float, dtype: str) -> float:
         except OverflowError:
             return math.copysign(math.inf, value)
     if dtype == "bfloat16":
-        bits = struct.unpack("I", struct.pack("f", value))[0]
+        single = rounded(value, "float32")
+        if not math.isfinite(single):
+            return single
+        bits = struct.unpack("I", struct.pack("f", single))[0]
         bits += 0x7FFF + ((bits >> 16) & 1)
         return struct.unpack("f", struct.pack("I", bits & 0xFFFF0000))[0]
     return value
@@ -67,7 +80,7 @@ def rounded(value: float, dtype: str) -> float:
 
 def shortest(value: float | int, dtype: str = "") -> str:
     """The shortest decimal text that names this value in its dtype: 0.1 for the float32 0.10000000149."""
-    if isinstance(value, int) or not math.isfinite(value) or dtype not in _DIGITS:
+    if isinstance(value, int) or not finite(value) or dtype not in _DIGITS:
         return repr(value)
     for digits in range(1, _DIGITS[dtype]):
         text = f"{value:.{digits}g}"
@@ -78,7 +91,7 @@ def shortest(value: float | int, dtype: str = "") -> str:
 
 def number(value: float | int | bool) -> str:
     """A number by itself: four decimals, or an exponent where they would say nothing."""
-    if isinstance(value, int) or not math.isfinite(value):
+    if isinstance(value, int) or not finite(value):
         return str(value)
     return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.4e}"
 

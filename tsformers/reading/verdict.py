@@ -38,6 +38,8 @@ def _span(page: Page, span: Span, evidence: Evidence, reading: Reading) -> Itera
     if strict and bare(span.text):
         yield _at(page, span, 0, "naked", message=f"代码里只有 {span.text}：是什么的值或形状？写成 名字 {span.text} 这样的声明")
         return
+    if evidence.kind == "unknown":
+        return
     half = full_width(span.text)
     if half is not None:
         yield _at(page, span, 0, "claim", expected=half, message=f"声明里用了全角标点；请写成 {half}")

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from tsformers.reading.blocks import Block, Namespace, run_examples, run_exec
+from tsformers.reading.blocks import Block, Namespace, bound_names, run_examples, run_exec
 from tsformers.reading.calls import AxisNamer, call_tree
 from tsformers.reading.classify import Standing, Vocabulary, classify, tokens
 from tsformers.reading.comments import check_comments
@@ -53,6 +53,8 @@ class Walker:
         self.toys: dict[str, ToyRun] = {}
         self.explained: list[set[int]] = []
         self.place: _Place | None = None
+        self.lost = False  # the last quote was wrong: what follows speaks of a state that nobody knows
+        self.broken: set[str] = set()  # names that failed blocks did not bind
 
     def walk(self) -> Reading:
         """Run every step; what is wrong is in ``failures`` at the end."""
@@ -156,15 +158,18 @@ class Walker:
             case = self.toys[""].cases[0] if "" in self.toys else None
             sizes, axes = (case.sizes, case.axes) if case is not None else ({}, {})
             scope = Scope(page=self.names.own, sizes=sizes, axes=axes)
-            return Standing([scope], [], "", None, 0, {**axes, **sizes})
+            return Standing([scope], [], "", None, 0, {**axes, **sizes}, frozenset(self.broken))
         own = self.names.own
         passes = [self._scope(at, 0, own) for at in place.passes]
         cases = [self._scope(at, k, {}) if at is not None else None for k, at in enumerate(place.cases, 1)]
         case = self.toys[place.toy].cases[0]
         sizes = {**case.axes, **case.sizes}
-        return Standing(passes, cases, place.toy, place.subject, place.passes[0].line, sizes)
+        line = place.passes[0].line
+        return Standing(passes, cases, place.toy, place.subject, line, sizes, frozenset(self.broken))
 
     def _span(self, span: Span) -> Evidence:
+        if self.lost:
+            return Evidence("unknown")
         return classify(span.text, self._standing(), self.vocabulary, strict=bool(self.reads))
 
     # Blocks
@@ -189,8 +194,10 @@ class Walker:
         return {name: value for name, value in at.state.items() if name != "self"}
 
     def _exec(self, index: int, fence: Fence) -> None:
-        text, failure = run_exec(Block(fence, self.page.path), self.names, self._frame(fence))
+        block = Block(fence, self.page.path, frozenset(self.broken))
+        text, failure = run_exec(block, self.names, self._frame(fence))
         self.reading.outputs[index] = Output(text)
+        self.broken |= bound_names(fence.code) - set(self.names)
         if failure is not None:
             self.failures.append(failure)
 
@@ -215,7 +222,9 @@ class Walker:
                 self._construction(index, fence, piece)
                 return
             self._move(index, fence, *chosen)
+            self.lost = False
         except QuoteError as error:
+            self.lost = True
             row = _row(fence, error.line)
             hint = f"；源码里最接近的一行是：{error.nearest}" if error.nearest else ""
             said = {"claim": row.strip(), "expected": error.nearest, "message": f"{error}{hint}"}

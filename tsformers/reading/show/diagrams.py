@@ -75,12 +75,14 @@ def _text(text: str) -> str:
 
 
 def _sent(call: Call) -> list[str]:
-    """``queries, keys, values (8, 6, 16)``: the tensors passed, those of one shape together."""
+    """``queries, keys, values (8, 6, 16)``: the tensors passed, grouped by shape; else the other arguments."""
     by_shape: dict[str, list[str]] = {}
     for name, value, _ in call.inputs:
         if any(tensors(value)):
             by_shape.setdefault(brief(value), []).append("" if is_torch(call) else name)
-    return [f"{', '.join(names)} {shape}".lstrip(", ") for shape, names in by_shape.items()] or ["无张量"]
+    return [f"{', '.join(names)} {shape}".lstrip(", ") for shape, names in by_shape.items()] or [
+        ", ".join(f"{name} = {brief(value)}" for name, value, _ in call.inputs if value is not None) or "无参数"
+    ]
 
 
 def sequence(call: Call) -> str:

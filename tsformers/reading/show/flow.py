@@ -70,7 +70,7 @@ def _plain(node: ast.expr) -> str:
     )
 
 
-def _short(text: str, most: int = 30) -> str:
+def _short(text: str, most: int = 40) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

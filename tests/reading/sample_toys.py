@@ -1,0 +1,121 @@
+"""Small functions and toys for the engine's own tests; nothing in them is a model of the package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+
+@dataclass(frozen=True)
+class Toy:
+    call: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    axes: dict[str, str] = field(default_factory=dict)
+    conditions: tuple[tuple[str, str], ...] = ()
+
+
+class Mixer(nn.Module):
+    """A layer with an alias, a loop, a branch not taken, a change in place and two returned values."""
+
+    def __init__(self, d_model: int, rounds: int) -> None:
+        super().__init__()
+        self.rounds = rounds
+        self.linear = nn.Linear(d_model, 2 * d_model)
+        self.back = nn.Linear(2 * d_model, d_model)
+        self.norm = nn.LayerNorm(d_model)
+
+    def forward(self, x, mask=None):
+        """Mix ``rounds`` times."""
+        B, L, D = x.shape
+        y = x = self.norm(x)
+        outs = []
+        for i in range(self.rounds):
+            y = self.back(torch.relu(self.linear(y)))  # [B, L, D]
+            y = y + i
+            outs.append(y)
+        if mask is not None:
+            y = y.masked_fill(mask, 0.0)
+        scores = y @ x.transpose(1, 2)  # [B, L, L]
+        total = torch.zeros(B, L)
+        total.add_(scores.sum(-1))
+        return scores, total
+
+
+def _fill(module: nn.Module) -> nn.Module:
+    count = 0
+    with torch.no_grad():
+        for parameter in module.parameters():
+            for index in range(parameter.numel()):
+                parameter.view(-1)[index] = ((7 * count) % 19 - 9) / 10
+                count += 1
+    return module.double().eval()
+
+
+def mixer(case: int = 0) -> Toy:
+    """Batch and length are equal in the first configuration, so that only the others tell them apart."""
+    batch, length, d_model = ((2, 3, 4), (3, 5, 7), (5, 2, 3))[case]
+    steps = torch.arange(batch * length * d_model, dtype=torch.float64) % 11
+    x = (steps / 10).reshape(batch, length, d_model)
+    sizes = {"B": batch, "L": length, "d_model": d_model, "rounds": 2}
+    axes = {"B": "B", "L": "L", "d_model": "d_model", "d_ff": "2 * d_model"}
+    return Toy(_fill(Mixer(d_model, 2)), (x,), {}, sizes, axes)
+
+
+mixer.cases = 3
+
+
+def single(case: int = 0) -> Toy:
+    """A toy of one configuration, which can prove no axis name."""
+    return mixer(0)
+
+
+single.cases = 1
+
+
+def plain(a, b=2):
+    """A function of no module."""
+    total = a + b
+    if total > 3:
+        total = total * 10
+    else:
+        total = -total
+    return total
+
+
+def plain_toy() -> Toy:
+    return Toy(plain, (torch.tensor([1.0, 2.0]),), {"b": 3}, {"n": 2}, {"n": "n"})
+
+
+plain_toy.__doc__ = "The call is a function, not a module."
+
+
+def summed() -> Toy:
+    return Toy(plain, (2,), {"b": 3}, {"n": 2}, {"n": "n"})
+
+
+class Twice(nn.Module):
+    """Calls one layer twice, and one function with two owners."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = _fill(Mixer(4, 1))
+        self.second = _fill(Mixer(4, 1))
+
+    def forward(self, x):
+        scores, total = self.first(x)
+        again, _ = self.first(x + 1)
+        other, _ = self.second(x)
+        return scores + again + other
+
+
+def twice() -> Toy:
+    return Toy(Twice().eval(), mixer().args)
+
+
+def broken() -> Toy:
+    raise RuntimeError("no such toy")
