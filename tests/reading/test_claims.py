@@ -372,3 +372,14 @@ def test_any_shape(subject: str, slots: list[object], tail: str) -> None:
     found = claim(text)
     assert [slot.code for slot in found.slots] == slots
     holds_together(text)
+
+
+@pytest.mark.parametrize("text", ["x.stride() = (12, 4, 1)", "f(3) = (2, 3)"])
+def test_a_call_without_a_blank_and_a_tuple_is_a_claim_of_a_value(text):
+    claim = parse(text)
+    assert claim is not None and claim.form == "equal" and claim.expressions[0].text == text.partition(" = ")[0]
+
+
+def test_a_shape_without_a_blank_may_name_its_axes():
+    claim = parse("x(8, 6, 16) = (B*C, patch_num, d_model)")
+    assert claim is not None and claim.form == "shape" and claim.tight

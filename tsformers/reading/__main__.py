@@ -87,7 +87,11 @@ def check(options: argparse.Namespace) -> int:
         if str(options.json) == "-":
             print(text, end="")
         else:
-            options.json.write_text(text, encoding="utf-8")
+            try:
+                options.json.write_text(text, encoding="utf-8")
+            except OSError as error:
+                print(f"{options.json}: {error.strerror}", file=sys.stderr)
+                return USAGE
     return RED if any(result.failures for result in results) else GREEN
 
 

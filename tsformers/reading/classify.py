@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import io
 import re
 import tokenize
@@ -14,7 +15,7 @@ from typing import Any
 import torch
 
 from tsformers.reading.claims import Claim, ClaimError, FormulaError, evaluate_axis, parse
-from tsformers.reading.evaluate import EvaluationError, Scope, Unresolved, evaluate
+from tsformers.reading.evaluate import RETURN, EvaluationError, Scope, Unresolved, evaluate
 from tsformers.reading.record import Evidence, TensorValue, Value
 from tsformers.reading.snapshot import Snapshot, freeze
 
@@ -74,13 +75,30 @@ def classify(text: str, standing: Standing, vocabulary: Vocabulary, strict: bool
         return Evidence("term")
     if not problem and DOTTED.fullmatch(text):
         try:
-            scope.look_up(text.split(".")[0].split("[")[0])
-            problem = f"{text} 在这里不存在"
+            problem, suggestion = _missing(text, scope)
         except Unresolved as error:
             if error.name in standing.broken:
                 return Evidence("unknown")
             problem, suggestion = str(error), error.suggestion
     return Evidence("none", problem=problem if strict else "", suggestion=suggestion)
+
+
+def _missing(text: str, scope: Scope) -> tuple[str, str]:
+    """Which attribute of a dotted name is not there, and the one that was meant perhaps.
+
+    Raises:
+        Unresolved: its first name is not there.
+    """
+    first, *attributes = text.split("[")[0].split(".")
+    found = scope.look_up(RETURN if first == "return" else first)
+    for index, attribute in enumerate(attributes):
+        owner = ".".join([first, *attributes[:index]])
+        if not hasattr(found, attribute):
+            near = difflib.get_close_matches(attribute, dir(found), n=1)
+            hint = f"，是不是 {owner}.{near[0]}" if near else ""
+            return f"{owner} 没有 {attribute}{hint}", f"{owner}.{near[0]}" if near else ""
+        found = getattr(found, attribute)
+    return f"{text} 在这里不存在", ""
 
 
 def _unresolved(claim: Claim, scope: Scope) -> Unresolved | None:
@@ -110,8 +128,9 @@ def _claim(claim: Claim, standing: Standing) -> Evidence | None:
     except EvaluationError as error:
         return None if claim.form == "shape" and claim.tight else replace(base, problem=str(error))
     values = [[freeze(result) for result in row] for row in results]
-    if claim.form == "shape" and claim.tight and not isinstance(values[0][0], TensorValue):
-        return None
+    if claim.form == "shape" and not isinstance(values[0][0], TensorValue):
+        if claim.tight or all(not slot.is_integer for slot in claim.slots):
+            return None  # ``len(x)``, or ``return (scores, total)``: source text by its looks
     outcomes = [_identities(claim, row, scope) for row, scope in zip(results, standing.passes, strict=True)]
     for row, outcome in zip(values[1:], outcomes[1:], strict=True):
         if not _same_row(row, values[0], shapes_only=claim.form == "shape") or outcome != outcomes[0]:

@@ -7,6 +7,7 @@ import random
 import signal
 import sys
 import tempfile
+import traceback
 import warnings
 from multiprocessing.connection import Connection
 from typing import Any
@@ -17,12 +18,17 @@ from tsformers.reading.settings import Settings
 
 
 def run_in_process(page: Page, settings: Settings, search: str, pipe: Connection) -> None:
-    """Entry of the child. Sends ("ready",), then ("step", index) before each step, then ("done", reading, failures)."""
+    """Entry of the child. Sends ("ready",), then ("step", index) before each step, then ("done", reading, failures).
+
+    Where the checker itself fails the last word is ("broken", traceback).
+    """
     import torch
 
     from tsformers.reading.blocks import TimeUp
     from tsformers.reading.walk import Walker
 
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()  # so that what the page starts ends with it
     sink = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(sink, descriptor)  # what writes through C goes nowhere; the page's own output is captured above it
@@ -38,7 +44,7 @@ def run_in_process(page: Page, settings: Settings, search: str, pipe: Connection
     folder = tempfile.mkdtemp(prefix="page-")
     os.chdir(folder)
     tempfile.tempdir = folder
-    at = [0]
+    at = [-1]  # before the first step the toys run
 
     def progress(index: int) -> None:
         at[0] = index
@@ -58,6 +64,9 @@ def run_in_process(page: Page, settings: Settings, search: str, pipe: Connection
     except TimeUp as error:
         late = _late(page, at[0], error, settings)
         reading, failures = walker.reading, [*walker.failures, late]
+    except Exception:
+        pipe.send(("broken", traceback.format_exc()))
+        return
     finally:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -72,15 +81,22 @@ def _late(page: Page, index: int, error: BaseException, settings: Settings) -> F
     from tsformers.reading.blocks import Block, where
     from tsformers.reading.page import Fence
 
-    step = page.steps[index] if page.steps else None
+    step = page.steps[index] if index >= 0 else None
     if not isinstance(step, Fence):
-        return timeout(page.path, step.line if step else 1, step.column if step else 1, settings)
+        return timeout(page.path, *place(page, index), settings)
     block, rows = Block(step, page.path), step.code.split("\n")
     row = where(error, page.path, step.line)[0] - step.code_line
     if not 0 <= row < len(rows):
         return timeout(page.path, step.line, step.column, settings)
     at = block.failure("timeout", row, len(rows[row]) - len(rows[row].lstrip()))
     return timeout(page.path, at.line, at.column, settings)
+
+
+def place(page: Page, step: int) -> tuple[int, int]:
+    """Line and column of a step; of -1, before the first one, those of the toy."""
+    if step < 0:
+        return page.front.lines.get("toy", 1), 1
+    return page.steps[step].line, page.steps[step].column
 
 
 def timeout(path: str, line: int, column: int, settings: Settings) -> Failure:

@@ -86,6 +86,7 @@ class Subject:
     source: str  # whole source of the function, dedented
     call: Call | None  # its own call in the tree
     statements: tuple[Statement, ...]
+    original: tuple[str, str] | None = None  # (name, address) of the code that this one follows
 
 
 @dataclass(frozen=True, slots=True)

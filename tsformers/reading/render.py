@@ -187,7 +187,7 @@ class _Renderer:
             "io_table": lambda: show.io_table(subject),
             "sequence": lambda: show.sequence(call),
             "groups": lambda: show.groups(self._sections(), call),
-            "source": lambda: show.source(subject, self._explained(0)),
+            "source": lambda: show.source(subject, self._explained(0), original=subject.original),
             "children": lambda: show.children(call, self.site.pages),
             "structure": lambda: show.structure(call, subject, self._quotes_of(0)),
         }

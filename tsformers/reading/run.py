@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.context import BaseContext
 from pathlib import Path
@@ -17,12 +17,12 @@ from typing import Any
 
 from tsformers.reading.failure import Failure
 from tsformers.reading.page import Page, read_page
-from tsformers.reading.process import run_in_process, timeout
+from tsformers.reading.process import place, run_in_process, timeout
 from tsformers.reading.record import Reading
 from tsformers.reading.settings import Settings, load_settings
 from tsformers.reading.verdict import judge_page
 
-GRACE = 2.0  # seconds beyond the limit before the process of a page is killed from outside
+GRACE = 1.0  # seconds beyond the limit before the process of a page is killed from outside
 START = 120.0  # seconds that a process may take until it is ready: the import of torch on a cold disk
 
 
@@ -33,6 +33,10 @@ class Result:
     page: Page
     reading: Reading
     failures: list[Failure] = field(default_factory=list)
+
+
+class CheckerError(RuntimeError):
+    """The checker itself failed in the process of a page; the message is the traceback from there."""
 
 
 def find_pages(paths: Sequence[str | Path]) -> list[tuple[Path, str]]:
@@ -48,10 +52,11 @@ def find_pages(paths: Sequence[str | Path]) -> list[tuple[Path, str]]:
             inside = sorted(path.rglob("*.md"))
             if not inside:
                 raise FileNotFoundError(f"{given}: no page (*.md) in this folder")
+            folder = str(given).replace(os.sep, "/").rstrip("/")
             for file in inside:
-                found.setdefault(file, file.as_posix())
+                found.setdefault(file, f"{folder}/{file.relative_to(path).as_posix()}")
         elif path.is_file():
-            found.setdefault(path, path.as_posix())
+            found.setdefault(path, str(given).replace(os.sep, "/"))
         else:
             raise FileNotFoundError(f"{given}: no such page or folder")
     return list(found.items())
@@ -106,13 +111,12 @@ def _run(page: Page, settings: Settings, context: BaseContext) -> tuple[Reading,
     process = context.Process(target=run_in_process, args=(page, settings, search, theirs))  # type: ignore[attr-defined]
     process.start()
     theirs.close()
-    step = 0
+    step = -1
     deadline = time.monotonic() + START
     try:
         while True:
             if not ours.poll(max(0.0, deadline - time.monotonic())):
-                line, column = _place(page, step)
-                return Reading(), [timeout(page.path, line, column, settings)]
+                return Reading(), [timeout(page.path, *place(page, step), settings)]
             try:
                 message = ours.recv()
             except EOFError:
@@ -122,28 +126,27 @@ def _run(page: Page, settings: Settings, context: BaseContext) -> tuple[Reading,
                 deadline = time.monotonic() + settings.time_limit + GRACE
             elif message[0] == "step":
                 step = message[1]
+            elif message[0] == "broken":
+                raise CheckerError(f"{page.path}: {message[1]}")
             else:
                 return message[1], message[2]
     finally:
         ours.close()
         if process.is_alive():
             process.kill()
+        if hasattr(os, "killpg") and process.pid is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
         process.join()
 
 
 def _died(page: Page, step: int, code: int | None) -> Failure:
-    line, column = _place(page, step)
+    line, column = place(page, step)
     how = f"退出码 {code}"
     if code is not None and code < 0:
         how = f"信号 {signal.Signals(-code).name}"
     message = f"这一页的进程在这里结束了，没有交出结果（{how}）"
     return Failure(page.path, line, column, "exit", actual=how, message=message)
-
-
-def _place(page: Page, step: int) -> tuple[int, int]:
-    if not page.steps:
-        return 1, 1
-    return page.steps[step].line, page.steps[step].column
 
 
 def _limited(settings: Settings, time_limit: float | None) -> Settings:

@@ -19,6 +19,7 @@ class Settings:
 
     ``terms``: a YAML file, a mapping of term to meaning, relative to the project. ``docs``: the folder of the site's
     pages. ``time_limit`` in seconds a page; ``units``: words after which a number in prose is no size or value.
+    ``sources``: name of a code base -> address of its files, for docstrings that say ``Source: NAME, file, symbol``.
     """
 
     root: Path
@@ -29,6 +30,7 @@ class Settings:
     units: tuple[str, ...] = ()
     known_terms: frozenset[str] = field(default=frozenset())
     pages: frozenset[str] = field(default=frozenset())
+    sources: dict[str, str] = field(default_factory=dict)
 
 
 def load_settings(page: Path) -> Settings:
@@ -52,7 +54,7 @@ def _read(file: Path) -> Settings:
         raise SettingsError(f"{file}: {error}") from error
     if not isinstance(table, dict):
         raise SettingsError(f"{file}: [tool.tsformers.reading] is not a table")
-    types = {"coverage": (int, float), "docs": str, "terms": str, "time_limit": (int, float), "units": list}
+    types = {"coverage": (int, float), "docs": str, "terms": str, "time_limit": (int, float), "units": list, "sources": dict}
     given = {}
     for name, value in table.items():
         key = name.replace("-", "_")

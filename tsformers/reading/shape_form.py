@@ -60,6 +60,8 @@ def shape_claim(lay: Layout) -> Claim | None:
         group = _axes_group(lay, assigns[0], dtypes, certain and not tight)
         if group is None:
             return None
+        if tight and not asks and (not slots or all(slot.is_integer for slot in group)):
+            return None  # ``x.stride() = (16, 1)``: a call and its value
         axes = group
         if not asks and len(axes) != len(slots):
             raise ClaimError(f"轴数不同：左边 {len(slots)} 个，右边 {len(axes)} 个", assigns[0].offset)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from tsformers.reading.snapshot import freeze
 from tsformers.reading.statements import Function, SourceError, function_source, parsed
 from tsformers.reading.toys import Reads, ToyError, ToyRun, parse_reads, run_toy
 
+SOURCE = re.compile(r"^\s*Source:\s+(?P<name>[^,\n]+),\s+(?P<file>[\w/.\-]+),\s+(?P<symbol>[\w.]+)", re.MULTILINE)
 LONGEST_EXPLAINED = 6  # statements; a longer quote shows, and explains none
 
 
@@ -386,6 +388,7 @@ class Walker:
                     line.source.source,
                     self._call_of(number),
                     statements,
+                    _original(line.source, self.settings.sources),
                 )
             )
         for index, quote in self.reading.quotes.items():
@@ -418,6 +421,19 @@ def _quote_record(subject: int, match: Match, *, executed: bool) -> Quote:
 def _row(fence: Fence, row: int) -> str:
     lines = fence.code.split("\n")
     return lines[row] if 0 <= row < len(lines) else ""
+
+
+def _original(function: Function, sources: Mapping[str, str]) -> tuple[str, str] | None:
+    """Name and address of the code that a function follows, from ``Source: NAME, file, symbol`` in a docstring."""
+    texts = [ast.get_docstring(function.tree) or ""]
+    for node in ast.walk(parsed(function.file)[1]):
+        if isinstance(node, ast.ClassDef) and node.name == function.owner:
+            texts.append(ast.get_docstring(node) or "")
+    for text in texts:
+        found = SOURCE.search(text)
+        if found is not None and found["name"] in sources:
+            return f"{found['name']} {found['file']} {found['symbol']}", sources[found["name"]] + found["file"]
+    return None
 
 
 def _runner(toy: Any) -> Callable[[], object]:
