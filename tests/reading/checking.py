@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tests.reading import sample_toys
 from tsformers.reading.failure import Failure
 from tsformers.reading.page import Page, scan
 from tsformers.reading.record import Reading
@@ -45,3 +46,31 @@ def place(text: str, needle: str, front: str = MIXER, within: int = 0) -> tuple[
     at = (front + text).index(needle) + within
     before = (front + text)[:at]
     return before.count("\n") + 1, at - (before.rfind("\n") + 1) + 1
+
+
+def front(toy: str, *reads: str, **toys: str) -> str:
+    """Front matter of a page that reads functions of the sample toys."""
+    lines = [f"toy: tests.reading.sample_toys:{toy}"] if toy else []
+    if toys:
+        lines.append("toys: {" + ", ".join(f"{name}: 'tests.reading.sample_toys:{toys[name]}'" for name in toys) + "}")
+    if reads:
+        lines.append("reads: [" + ", ".join(f"'tests.reading.sample_toys.{line}'" for line in reads) + "]")
+    return "\n".join(["---", *lines, "---", ""])
+
+
+WINDING = front("winding", "Winding.forward")
+
+
+def quoted(code: str, after: str = "", options: str = "") -> str:
+    """A quote, and what a page says after it."""
+    return f"```python{options and ' ' + options}\n{code}\n```\n\n{after}\n"
+
+
+def block(code: str, options: str = 'exec="1"') -> str:
+    return f"```python {options}\n{code}\n```\n\n"
+
+
+def lines_of(text: str) -> list[int]:
+    """Source lines of the sample toys that hold ``text``."""
+    source = Path(sample_toys.__file__).read_text(encoding="utf-8").splitlines()
+    return [number for number, line in enumerate(source, 1) if text in line]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import nn
 
 
@@ -87,13 +88,6 @@ def plain(a, b=2):
     return total
 
 
-def plain_toy() -> Toy:
-    return Toy(plain, (torch.tensor([1.0, 2.0]),), {"b": 3}, {"n": 2}, {"n": "n"})
-
-
-plain_toy.__doc__ = "The call is a function, not a module."
-
-
 def summed() -> Toy:
     return Toy(plain, (2,), {"b": 3}, {"n": 2}, {"n": "n"})
 
@@ -119,3 +113,97 @@ def twice() -> Toy:
 
 def broken() -> Toy:
     raise RuntimeError("no such toy")
+
+
+class Winding(nn.Module):
+    """The same statement in several places, comments, a branch that only one configuration takes."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.gate = nn.Linear(width, width)
+        self.norm = nn.BatchNorm1d(width)
+        self.calls = [0]
+
+    def forward(self, x: Float[torch.Tensor, "B L D"], deep: bool) -> torch.Tensor:
+        # the copy keeps x as it came
+        y = x * 1
+        y = y + 1  # once
+        z = self.gate(y) + self.gate(x)  # [B, L, D]
+        y = y + 1  # twice
+        if deep:
+            # only some get here
+            extra = y.transpose(1, 2)
+            y = y + extra.sum()
+        else:
+            y = y - 1
+        # [B, D, L]
+        turned = y.transpose(1, 2)
+        with torch.no_grad():
+            joined = torch.cat(
+                [turned, turned],  # [B, 2*D, L]
+                dim=1,
+            )
+        left, right = joined.chunk(2, dim=1)
+        while len(self.calls) < 3:
+            self.calls.append(0)
+        y = y + 1
+        return z + y, {"left": left}
+
+
+def winding(case: int = 0) -> Toy:
+    """The branch ``deep`` is taken by the first and the last configuration alone."""
+    batch, length, width = ((2, 3, 3), (3, 5, 7), (5, 2, 3))[case]
+    x = (torch.arange(batch * length * width, dtype=torch.float64) % 7 / 10).reshape(batch, length, width)
+    sizes = {"B": batch, "L": length, "width": width}
+    axes = {"B": "B", "L": "L", "d_model": "width"}
+    return Toy(_fill(Winding(width)), (x,), {"deep": case != 1}, sizes, axes)
+
+
+winding.cases = 3
+
+
+def shallow(case: int = 0) -> Toy:
+    """Takes the branch ``deep`` in the first configuration alone."""
+    toy = winding(case)
+    return replace(toy, kwargs={"deep": case == 0})
+
+
+shallow.cases = 2
+
+
+def trained(case: int = 0) -> Toy:
+    """The mixer with another norm."""
+    toy = mixer(case)
+    with torch.no_grad():
+        toy.call.norm.weight.fill_(2)
+    return toy
+
+
+trained.cases = 3
+
+
+def unnamed() -> Toy:
+    """A toy whose module the page's path does not hold, and that calls nothing read."""
+    return Toy(nn.Linear(2, 2).double().eval(), (torch.zeros(1, 2, dtype=torch.float64),))
+
+
+class Half(nn.Module):
+    def forward(self, x):
+        x = x + 1
+        return x * 0.5
+
+
+class Pair(nn.Module):
+    """Shares a line with the layer that it calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Half()
+
+    def forward(self, x):
+        x = x + 1
+        return self.inner(x)
+
+
+def paired() -> Toy:
+    return Toy(Pair(), (torch.ones(1, 2, dtype=torch.float64),))

@@ -231,6 +231,11 @@ def _pairs(originals: dict[str, Any], copies: dict[str, Any]) -> list[tuple[obje
     return [(originals[name], copies[name]) for name in originals if isinstance(originals[name], torch.Tensor)]
 
 
+def _attributes(module: torch.nn.Module) -> dict[str, Any]:
+    """What a module holds beside parameters, buffers and modules."""
+    return {name: value for name, value in vars(module).items() if not name.startswith("_")}
+
+
 def unchanged(left: Any, right: Any) -> bool:
     """Whether two copies of a thing hold the same: tensors, modules by their state, containers."""
     if left is right:
@@ -242,7 +247,10 @@ def unchanged(left: Any, right: Any) -> bool:
         )
     if isinstance(left, torch.nn.Module):
         ours, theirs = dict(left.state_dict(keep_vars=True)), dict(right.state_dict(keep_vars=True))
-        return ours.keys() == theirs.keys() and all(unchanged(ours[name], theirs[name]) for name in ours)
+        if ours.keys() != theirs.keys() or not all(unchanged(ours[name], theirs[name]) for name in ours):
+            return False
+        pairs = zip(left.modules(), right.modules(), strict=True)
+        return all(unchanged(_attributes(one), _attributes(other)) for one, other in pairs)
     if isinstance(left, (int, float, str, set)):
         return bool(left == right or left != left)
     if isinstance(left, (tuple, list)):

@@ -43,7 +43,7 @@ _NAMES = [
         rf"[(（,，]\s?{_YEAR}(?=\s?[)）\]])",
         r"(?i:arxiv)(?:\.org/(?:abs|pdf)/|[\s:：]*)\d{4}\.\d{4,5}(?:v\d+)?",
         r"(?i:doi)[\s:：]*10\.\d{4,9}/[^\s，。；）)]+|(?i:isbn)[\s:：]*[\d-]+",
-        r"(?<![\d#])#\d+",  # issues
+        rf"(?:(?<![{_LATIN}.#-])|(?<=[A-Za-z])|[A-Za-z][\w.-]*/[\w.-]+)#\d+",  # issues, owner/repository#12
         rf"(?:(?<![{_LATIN}])(?:[Ii]ssues?|PR|MR)|议题|拉取请求)\s?#?\d+",
         r"(?<![0-9A-Za-z])(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,40}(?![0-9A-Za-z])",  # commits
     )

@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 import difflib
 import io
+import re
 import textwrap
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from tsformers.reading.statements import COMPOUND, LOOPS, Function, Node, without_docstring
+
+CLAUSE = re.compile(r"(else|try|finally|except|case)\b.*:$")  # a line that belongs to a statement begun above
 
 
 class QuoteError(ValueError):
@@ -102,15 +106,14 @@ def match_piece(piece: Piece, function: Function) -> list[Match]:
     for block in [(-1, "body")] if piece.signature is not None else sorted(blocks):
         nodes = function.block(block)
         for start in range(1 if piece.signature is not None else len(nodes)):
-            pairs = _match(piece.tree, nodes[start:], function, whole=piece.signature is not None)
-            if pairs is None:
-                continue
-            try:
-                match = _found(piece, function, pairs)
-            except QuoteError as error:
-                problems.append(error)
-                continue
-            found.setdefault(tuple(node.number for node in match.nodes), match)
+            for pairs in _match(piece.tree, nodes[start:], function, whole=piece.signature is not None):
+                try:
+                    match = _found(piece, function, pairs)
+                except QuoteError as error:
+                    problems.append(error)
+                    continue
+                found.setdefault(tuple(node.number for node in match.nodes), match)
+                break
     if problems and not found:
         raise problems[0]
     return sorted(found.values(), key=lambda match: match.first_line)
@@ -119,55 +122,49 @@ def match_piece(piece: Piece, function: Function) -> list[Match]:
 Pair = tuple[ast.stmt, Node, bool]  # the fence's statement, the source's, shown as a header alone
 
 
-def _match(pattern: list[ast.stmt], nodes: list[Node], function: Function, whole: bool) -> list[Pair] | None:
-    """Pairs of the statements that correspond, ``...`` standing for any number of statements in between."""
+def _match(pattern: list[ast.stmt], nodes: list[Node], function: Function, whole: bool) -> Iterator[list[Pair]]:
+    """Pairs of the statements that correspond, ``...`` standing for any number of statements, the fewest first.
+
+    ``whole``: nothing of ``nodes`` may be left over at the end.
+    """
     if not pattern:
-        return [] if not nodes or not whole else None
-    first, rest = pattern[0], pattern[1:]
-    if _gap(first):
-        if not rest:
-            return []
-        for skip in range(len(nodes)):
-            pairs = _match(rest, nodes[skip:], function, whole)
-            if pairs is not None:
-                return pairs
-        return None
-    if not nodes:
-        return None
-    here = _match_one(first, nodes[0], function)
-    if here is None:
-        return None
-    after = _match(rest, nodes[1:], function, whole)
-    return None if after is None else [*here, *after]
+        if not nodes or not whole:
+            yield []
+    elif _gap(pattern[0]):
+        if len(pattern) == 1:
+            yield []
+        else:
+            for skip in range(len(nodes)):
+                yield from _match(pattern[1:], nodes[skip:], function, whole)
+    elif nodes:
+        for here in _match_one(pattern[0], nodes[0], function):
+            for after in _match(pattern[1:], nodes[1:], function, whole):
+                yield [*here, *after]
 
 
-def _match_one(pattern: ast.stmt, node: Node, function: Function) -> list[Pair] | None:
+def _match_one(pattern: ast.stmt, node: Node, function: Function) -> Iterator[list[Pair]]:
     if type(pattern) is not type(node.tree):
-        return None
+        return
     if not isinstance(pattern, COMPOUND):
-        return [(pattern, node, False)] if _same(pattern, node.tree) else None
+        if _same(pattern, node.tree):
+            yield [(pattern, node, False)]
+        return
     if not _same(_header(pattern), _header(node.tree)):
-        return None
-    body_left_out = len(pattern.body) == 1 and _gap(pattern.body[0]) if hasattr(pattern, "body") else False
-    written = {name for name in ("orelse", "finalbody", "handlers", "cases") if getattr(pattern, name, [])}
-    if body_left_out and not written:
-        return [(pattern, node, True)]
-    pairs: list[Pair] = [(pattern, node, False)]
-    for name in ("body", "orelse", "finalbody"):
-        inner = _match(getattr(pattern, name, []), function.block((node.number, name)), function, whole=True)
-        if inner is None:
-            return None
-        pairs.extend(inner)
+        return
+    body = getattr(pattern, "body", [])
+    written = [name for name in ("orelse", "finalbody", "handlers", "cases") if getattr(pattern, name, [])]
+    if len(body) == 1 and _gap(body[0]) and not written:
+        yield [(pattern, node, True)]
+        return
+    blocks = [(getattr(pattern, name, []), (node.number, name)) for name in ("body", "orelse", "finalbody")]
     for name in ("handlers", "cases"):
         ours, theirs = getattr(pattern, name, []), getattr(node.tree, name, [])
-        if len(ours) != len(theirs):
-            return None
-        for position, (left, right) in enumerate(zip(ours, theirs, strict=True)):
-            inner = _match(left.body, function.block((node.number, f"{name}.{position}")), function, whole=True)
-            if inner is None or not _same(_header(left), _header(right)):
-                return None
-            pairs.extend(inner)
-    return pairs
+        if len(ours) != len(theirs) or any(not _same(_header(a), _header(b)) for a, b in zip(ours, theirs, strict=True)):
+            return
+        blocks += [(branch.body, (node.number, f"{name}.{position}")) for position, branch in enumerate(ours)]
+    inside = [_match(statements, function.block(block), function, whole=True) for statements, block in blocks]
+    for found in product(*inside):
+        yield [(pattern, node, False), *(pair for pairs in found for pair in pairs)]
 
 
 def _found(piece: Piece, function: Function, pairs: list[Pair]) -> Match:
@@ -191,16 +188,19 @@ def _ancestors(node: Node, function: Function) -> list[Node]:
     return found
 
 
-def _check_comments(piece: Piece, match: Match, anchors: Iterable[tuple[int, int]]) -> None:
-    """A comment in the fence must stand in the source, between the statements that it stands between in the fence."""
-    source = [(row + match.function.tree.lineno, text) for row, _, text in _comments(match.function.source)]
-    last = match.function.tree.end_lineno or match.function.tree.lineno
-    for row, _, comment in _comments(piece.code):
+def _check_comments(piece: Piece, match: Match, anchors: Sequence[tuple[int, int]]) -> None:
+    """A trailing comment of the fence must stand at that statement in the source, one alone between the same two."""
+    function = match.function
+    source = [(row + function.tree.lineno, text) for row, _, text in _comments(function.source)]
+    ends = {node.tree.lineno: node.header_end for node in function.nodes}
+    for row, column, comment in _comments(piece.code):
+        code = piece.code.splitlines()[row][:column].strip()
         above = [physical for line, physical in anchors if line <= row + 1]
         below = [physical for line, physical in anchors if line > row + 1]
-        stop = min(below, default=last + 1)
-        ended = [node.header_end + 1 for node in match.function.nodes if node.header_end < stop]
-        start = max(above or ended, default=0)
+        stop = min(below, default=(function.tree.end_lineno or 0) + 1)
+        start = max(above or [end + 1 for end in ends.values() if end < stop], default=0)
+        if code and not CLAUSE.match(code):
+            stop = min(stop, ends.get(start, stop) + 1)
         if not any(text == comment and start <= line < stop for line, text in source):
             near = difflib.get_close_matches(comment, [text for _, text in source], 1, 0)
             raise QuoteError(f"源码在这里没有注释 {comment!r}", row, near[0] if near else "")

@@ -100,7 +100,7 @@ def check_page(page: Page, settings: Settings, context: BaseContext | None = Non
     if page.steps or page.front.toy:
         reading, ran = _run(page, settings, context or _context())
         failures += ran
-    failures += judge_page(page, reading, settings)
+    failures += judge_page(page, reading, settings, failures)
     reading.seconds = time.perf_counter() - started
     return Result(page, reading, sorted(set(failures)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tsformers.reading.claims import AxisCase, Claim, ClaimError, Mismatch, judge, judge_axes, parse
 from tsformers.reading.failure import Failure
@@ -12,15 +12,19 @@ from tsformers.reading.record import Evidence, Reading, ToyRecord
 from tsformers.reading.settings import Settings
 
 
-def judge_page(page: Page, reading: Reading, settings: Settings) -> list[Failure]:
-    """Everything wrong with the claims, names and numbers of a page that was run."""
+def judge_page(page: Page, reading: Reading, settings: Settings, so_far: Sequence[Failure] = ()) -> list[Failure]:
+    """Everything wrong with the claims, names and numbers of a page that was run.
+
+    ``so_far`` is what reading and running it found: a quote that failed explains nothing, which is not said again.
+    """
     failures: list[Failure] = []
     for index, step in enumerate(page.steps):
         if isinstance(step, Span) and index in reading.evidence:
             failures.extend(_span(page, step, reading.evidence[index], reading))
     if page.front.reading:
         failures.extend(naked_numbers(page))
-        failures.extend(_coverage(page, reading, settings))
+        if not any(failure.kind == "quote" for failure in so_far):
+            failures.extend(_coverage(page, reading, settings))
     return failures
 
 

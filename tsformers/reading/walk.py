@@ -101,8 +101,8 @@ class Walker:
                 self.reading.toys[name] = ToyRecord(
                     spec, run.formulas, tuple(c.sizes for c in run.cases), tuple(c.axes for c in run.cases)
                 )
-        if self.failures:
-            return False
+        if self.failures or (self.reads and "" not in self.toys):
+            return False  # without a toy there is no run to read; the front matter's failure says so
         self.explained = [set() for _ in self.reads]
         self._vocabulary()
         if "" in self.toys:
@@ -182,7 +182,7 @@ class Walker:
             return {}
         at = self.place.passes[0]
         toy = fence.options.get("toy", self.place.toy)
-        if toy != self.place.toy:
+        if toy != self.place.toy and toy in self.toys:
             recording = self.toys[toy].cases[0].recordings[self.place.subject]
             here = at.recording.events[at.event]
             same = [
@@ -193,7 +193,7 @@ class Walker:
             if recording is None or not same:
                 return {}
             at = Position(recording, same[0])
-        return {name: value for name, value in at.state.items() if name != "self"}
+        return dict(at.state)
 
     def _exec(self, index: int, fence: Fence) -> None:
         block = Block(fence, self.page.path, frozenset(self.broken))
@@ -217,6 +217,9 @@ class Walker:
             said = {"claim": fence.code.split("\n")[0].strip(), "message": message}
             self.failures.append(Failure(self.page.path, fence.line, fence.column, "fence", **said))
             return
+        if fence.options.get("toy", "") not in self.toys:
+            self.lost = True  # an unknown toy is the fence's failure, said where its options are read
+            return
         try:
             piece = parse_piece(fence.code)
             chosen = self._choose(piece, fence)
@@ -238,13 +241,20 @@ class Walker:
         toy = fence.options.get("toy", "")
         wanted = fence.options.get("of")
         fitting: dict[int, list[Match]] = {}
+        problem: QuoteError | None = None
         for number, line in enumerate(self.reads):
             if wanted is not None and wanted not in (line.spec, line.spec.split(" ")[0], line.source.name):
                 if not line.source.name.endswith(f".{wanted}"):
                     continue
-            found = match_piece(piece, line.source)
+            try:
+                found = match_piece(piece, line.source)
+            except QuoteError as error:  # its statements fit, a comment does not; another function may fit whole
+                problem = error
+                continue
             if found:
                 fitting[number] = found
+        if problem is not None and not fitting:
+            raise problem
         if wanted is not None and not fitting:
             raise QuoteError(f"of=\"{wanted}\" 指的函数里没有这段代码", *nearest_line(piece, self._sources()))
         if not fitting:
