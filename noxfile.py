@@ -39,9 +39,9 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def serve(session: nox.Session) -> None:
-    """Serve the site on this machine and rebuild it on every saved page."""
+    """Serve the site on this machine and rebuild it when a page or the package is saved."""
     install(session, "-e", ".[docs]")
-    session.run("mkdocs", "serve", *session.posargs, env=ENVIRONMENT)
+    session.run("mkdocs", "serve", "--watch", "tsformers", *session.posargs, env=ENVIRONMENT)
 
 
 @nox.session

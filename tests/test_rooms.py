@@ -20,7 +20,20 @@ HOSTS = frozenset({"markdown_exec", "mkdocs"})
 
 # Modules of reading that run the code of a page, and those that speak to a host. Every other one is plain text work.
 RUNNERS = frozenset(
-    {"blocks", "calls", "classify", "comments", "evaluate", "position", "process", "run", "snapshot", "toys", "trace"}
+    {
+        "blocks",
+        "calls",
+        "classify",
+        "comments",
+        "evaluate",
+        "hermetic",
+        "position",
+        "process",
+        "run",
+        "snapshot",
+        "toys",
+        "trace",
+    }
     | {"walk"}
 )
 ADAPTERS = frozenset({"__main__", "mkdocs", "report"})
@@ -57,7 +70,9 @@ def room(module: str) -> Room:
             return Room("models", frozenset(), ())
         case ["models", "create"]:
             return Room("models: by name", TORCH, ("tsformers.models",))
-        case ["models", *_] | ["training"] | ["checkpoint"]:
+        case ["checkpoint"]:
+            return Room("checkpoint", TORCH | {"safetensors"}, ("tsformers.axes", "tsformers.layers"))
+        case ["models", *_] | ["training"]:
             # models/task.py is no model: the tasks that every model of the papers can be asked for.
             return Room("models", TORCH, ("tsformers.axes", "tsformers.layers", "tsformers.models.task"))
         case ["toy"]:

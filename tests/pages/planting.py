@@ -34,7 +34,11 @@ class NoPlace(LookupError):
 def _claims(page: Page, where: str = "") -> list[tuple[Span, Claim]]:
     found = []
     for step in page.steps:
-        if isinstance(step, Span) and (not where or step.where == where) and "\n" not in page.text[step.start : step.end]:
+        if (
+            isinstance(step, Span)
+            and (not where or step.where == where)
+            and "\n" not in page.text[step.start : step.end]
+        ):
             try:
                 claim = parse(step.text)
             except ClaimError:
@@ -62,7 +66,9 @@ def _wrong_size(page: Page, where: str) -> Planted:
                     return _replace(page, start, start + len(slot.text), str(int(slot.text) + 1), "claim")
         if claim.form == "equal" and re.fullmatch(r"\d+", claim.text[claim.written : claim.end]):
             start = span.start + claim.written
-            return _replace(page, start, span.start + claim.end, str(int(page.text[start : span.start + claim.end]) + 1), "claim")
+            return _replace(
+                page, start, span.start + claim.end, str(int(page.text[start : span.start + claim.end]) + 1), "claim"
+            )
     if where not in ADDED:
         raise NoPlace(f"no size in a claim in {where}")
     text = page.text.rstrip("\n") + ADDED[where]
@@ -84,12 +90,11 @@ def size_in_prose(page: Page) -> Planted:
 def swapped_axes(page: Page) -> Planted:
     for span, claim in _claims(page):
         sizes = [slot.text for slot in claim.slots]
-        if claim.form == "shape" and len(sizes) > 2 and all(slot.is_integer for slot in claim.slots):
-            if sizes[-1] != sizes[-2]:
-                first, second = claim.slots[-2:]
-                start, end = span.start + first.offset, span.start + second.offset + len(second.text)
-                between = claim.text[first.offset + len(first.text) : second.offset]
-                return _replace(page, start, end, second.text + between + first.text, "claim")
+        if len(sizes) > 2 and sizes[-1] != sizes[-2] and all(slot.is_integer for slot in claim.slots):
+            first, second = claim.slots[-2:]
+            start, end = span.start + first.offset, span.start + second.offset + len(second.text)
+            between = claim.text[first.offset + len(first.text) : second.offset]
+            return _replace(page, start, end, second.text + between + first.text, "claim")
     raise NoPlace("no shape whose last two axes differ")
 
 

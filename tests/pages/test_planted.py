@@ -40,7 +40,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns("api"))
     shutil.copytree(ROOT / "tsformers", folder / "tsformers", ignore=shutil.ignore_patterns("__pycache__"))
     settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    (folder / "pyproject.toml").write_text(re.sub(r"time_limit = \d+", f"time_limit = {LIMIT}", settings), encoding="utf-8")
+    (folder / "pyproject.toml").write_text(
+        re.sub(r"time_limit = \d+", f"time_limit = {LIMIT}", settings), encoding="utf-8"
+    )
     for name in PAGES:
         for kind, planted in plant(name).items():
             file = folder / "docs" / kind / name

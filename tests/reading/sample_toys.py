@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -81,7 +82,7 @@ single.cases = 1
 def plain(a, b=2):
     """A function of no module."""
     total = a + b
-    if total > 3:
+    if total > 3:  # noqa: SIM108 (a branch is what is wanted)
         total = total * 10
     else:
         total = -total
@@ -207,3 +208,84 @@ class Pair(nn.Module):
 
 def paired() -> Toy:
     return Toy(Pair(), (torch.ones(1, 2, dtype=torch.float64),))
+
+
+class Inner(nn.Module):
+    def forward(self, x):
+        B, L, D = x.shape
+        return x.reshape(B * L, D)
+
+
+class Folded(nn.Module):
+    """Puts two axes into one, so that the inner layer's local B is not the configuration's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, x):
+        return self.inner(x.reshape(-1, 1, x.shape[-1]))
+
+
+def folded(case: int = 0) -> Toy:
+    toy = mixer(case)
+    return replace(toy, call=Folded(), axes={**toy.axes, "tokens": "B * L"})
+
+
+folded.cases = 3
+
+
+def dying() -> Toy:
+    """Ends the process that makes it."""
+    os._exit(0)
+
+
+def control(n=3):
+    """Loops in loops, a loop that never runs, branches in a loop, try, match, a function inside."""
+    found = []
+    for i in range(n):
+        for j in range(2):
+            cell = 10 * i + j
+            found.append(cell)
+        if i == 1:
+            middle = i  # noqa: F841 (a name to claim)
+        else:
+            edge = i  # noqa: F841 (a name to claim)
+    for k in range(0):
+        never = k  # noqa: F841 (a name to claim)
+    try:
+        ratio = n / 0
+    except ZeroDivisionError as error:
+        ratio = str(error)
+    finally:
+        closed = True
+    match n:
+        case 3:
+            name = "three"
+        case _:
+            name = "other"
+
+    def inner(a):
+        b = a + 1
+        return b
+
+    last = inner(n)
+    while True:
+        n = n - 1
+        if n < 1:
+            break
+    return found, last, closed, ratio, name
+
+
+def controlled() -> Toy:
+    return Toy(control, ())
+
+
+def early_out(x, early):
+    if early:
+        return x
+    return -x
+
+
+def returning() -> Toy:
+    return Toy(early_out, (3, True))

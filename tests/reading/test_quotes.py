@@ -157,7 +157,7 @@ def test_of_several_places_the_first_at_or_after_the_last_quote_is_meant():
 
 
 def test_going_back_is_allowed_where_nothing_later_fits():
-    text = quoted("return z + y, {\"left\": left}") + quoted("y = y + 1", "`y[0, 0, 0] = 1.0`")
+    text = quoted('return z + y, {"left": left}') + quoted("y = y + 1", "`y[0, 0, 0] = 1.0`")
     checked = check(text, WINDING)
     assert checked.said == []
     assert where(checked)[1][0] == lines_of("y = y + 1")[0]
@@ -209,7 +209,8 @@ def test_an_edited_quote_is_red_at_its_line_with_the_nearest_source_line():
 
 def test_lines_inserted_above_the_source_change_nothing(tmp_path, monkeypatch):
     source = "class Toy:\n    args = ()\n    kwargs = {}\n    sizes = {}\n    axes = {}\n\n\n"
-    source += "def double(n=2):\n    m = n * 2\n    return m\n\n\ndef toy():\n    toy = Toy()\n    toy.call = double\n    return toy\n"
+    source += "def double(n=2):\n    m = n * 2\n    return m\n\n\ndef toy():\n"
+    source += "    toy = Toy()\n    toy.call = double\n    return toy\n"
     header = "---\ntoy: MODULE:toy\nreads: [MODULE.double]\n---\n"
     monkeypatch.syspath_prepend(tmp_path)
     for name, text in (("quoted_before", source), ("quoted_after", "# one\n# two\n# three\n" + source)):
@@ -219,7 +220,9 @@ def test_lines_inserted_above_the_source_change_nothing(tmp_path, monkeypatch):
         assert where(checked)[0][0] == text.splitlines().index("    m = n * 2") + 1
 
 
-@pytest.mark.parametrize("code", ["y = x =", "torch.relu(", "else:", "B, L, D", "y = self.back(torch.relu(self.linear(y))"])
+@pytest.mark.parametrize(
+    "code", ["y = x =", "torch.relu(", "else:", "B, L, D", "y = self.back(torch.relu(self.linear(y))"]
+)
 def test_half_a_statement_is_no_quote(code):
     assert [failure.kind for failure in check(quoted(code)).failures] == ["quote"]
 
@@ -268,14 +271,21 @@ def test_one_function_read_twice_keeps_to_the_call_where_the_page_stands():
     both = front("twice", "Mixer.forward @ first", "Mixer.forward @ first #2", "Twice.forward")
     first = check(quoted("B, L, D = x.shape", "`x[0, 0, 0] = 0.0`"), both)
     assert first.said == []
-    second = check(quoted("B, L, D = x.shape", "`x[0, 0, 0] = 1.0`", 'of="tests.reading.sample_toys.Mixer.forward @ first #2"'), both)
+    second = check(
+        quoted("B, L, D = x.shape", "`x[0, 0, 0] = 1.0`", 'of="tests.reading.sample_toys.Mixer.forward @ first #2"'),
+        both,
+    )
     assert second.said == []
     assert [quote.subject for quote in second.reading.quotes.values()] == [1]
 
 
 def test_prose_before_a_quote_speaks_of_the_state_before_it():
     text = "`x[0, 0, 0] = 0.0`，`deep = True`\n\n" + quoted("y = x * 1", "`y[0, 0, 0] = 0.0`")
-    text += quoted("y = y + 1  # once", "`y[0, 0, 0] = 1.0`") + "`y[0, 0, 0] = 1.0`\n\n" + quoted("y = y + 1  # twice", "`y[0, 0, 0] = 2.0`")
+    text += (
+        quoted("y = y + 1  # once", "`y[0, 0, 0] = 1.0`")
+        + "`y[0, 0, 0] = 1.0`\n\n"
+        + quoted("y = y + 1  # twice", "`y[0, 0, 0] = 2.0`")
+    )
     assert check(text, WINDING).said == []
 
 
@@ -303,3 +313,64 @@ def test_coverage_names_what_no_quote_explains():
     assert (failure.line, failure.kind) == (3, "coverage")
     assert f":{lines_of('outs = []')[0]}" in failure.message
     assert f":{lines_of('masked_fill')[0]}" not in failure.message  # not executed
+
+
+# Control flow
+
+CONTROL = front("controlled", "control")
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "after"),
+    [
+        ("cell = 10 * i + j", 'pass="3"', "`cell = 10`，`i = 1`，`j = 0`，`len(found) = 2`，`10 * i + j = 10`"),
+        (
+            "for j in range(2):\n    cell = 10 * i + j\n    found.append(cell)",
+            'pass="2"',
+            "`cell = 11`，`len(found) = 4`",
+        ),
+        ("for j in range(2):\n    ...", 'pass="4"', "`len(found) = 3`，`j = 1`"),
+        ("for i in range(n):\n    for j in range(2):\n        ...\n    ...", "", "`len(found) = 6`，`edge = 2`"),
+        ("for i in range(n):\n    ...\n    if i == 1:\n        ...\n    else:\n        ...", "", "`edge = 2`"),
+        ("middle = i", "", "`i = 1`，`len(found) = 4`"),
+        ("edge = i", 'pass="2"', "`i = 2`，`edge = 2`"),
+        ("for k in range(0):\n    never = k", "", "`len(found) = 6`，`never`"),
+        ("for k in range(0):\n    ...", "", "`len(found) = 6`"),
+        ("try:\n    ...\nexcept ZeroDivisionError as error:\n    ...\nfinally:\n    ...", "", "`closed = True`"),
+        ("ratio = str(error)", "", "`ratio = 'division by zero'`"),
+        ('match n:\n    case 3:\n        name = "three"\n    case _:\n        ...', "", "`name = 'three'`"),
+        ("def inner(a):\n    b = a + 1\n    return b", "", "`inner(1) = 2`"),
+        ("last = inner(n)", "", "`inner(…) = 4`，`inner(5) = 6`，`last = 4`"),
+        ("while True:\n    ...", 'pass="2"', "`n = 2`"),
+        ("while True:\n    n = n - 1\n    if n < 1:\n        break", "", "`n = 0`"),
+        ("if n < 1:\n    break", 'pass="3"', "`n = 0`"),  # the pass that leaves the loop
+        ("n = n - 1\nif n < 1:\n    break", 'pass="3"', "`n = 0`"),
+        ("break", "", "`n = 0`"),
+        ("return found, last, closed, ratio, name", "", "`return[1] = 4`，`found is return[0]`"),
+    ],
+)
+def test_where_a_quote_stands_in_loops_and_branches(code, options, after):
+    checked = check(quoted(code, after, options), CONTROL)
+    assert checked.failures == []
+    assert all(quote.executed for quote in checked.reading.quotes.values())
+
+
+@pytest.mark.parametrize("code", ["never = k", 'name = "other"'])
+def test_what_the_toy_does_not_execute(code):
+    checked = check(quoted("last = inner(n)") + quoted(code, "`last = 4`"), CONTROL)
+    assert checked.failures == []
+    assert [quote.executed for quote in checked.reading.quotes.values()] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "code", ["def inner(a):\n    b = a + 2\n    return b", "def inner(a):\n    ...", "async def inner(a): ..."]
+)
+def test_a_function_inside_is_quoted_whole_or_not_at_all(code):
+    assert [failure.kind for failure in check(quoted(code), CONTROL).failures] == ["quote"]
+
+
+def test_a_branch_that_returns_is_executed():
+    checked = check(quoted("if early:\n    return x", "`return = 3`，`x = 3`"), front("returning", "early_out"))
+    assert checked.failures == []
+    (quote,) = checked.reading.quotes.values()
+    assert quote.executed and quote.returned is not None

@@ -166,7 +166,9 @@ def _environment():
 
 
 def test_every_verified_claim_reaches_the_reader(html, checked):
-    shown = re.findall(r'<code class="claim" tabindex="0" data-proof="[^"]+" aria-description="[^"]+">([^<]*)</code>', html)
+    shown = re.findall(
+        r'<code class="claim" tabindex="0" data-proof="[^"]+" aria-description="[^"]+">([^<]*)</code>', html
+    )
     claims = [
         step.text
         for index, step in enumerate(checked.page.steps)
@@ -194,12 +196,12 @@ def test_what_is_hidden_or_shown_as_an_example_is_not_run(html):
 
 
 def test_every_derived_part_stands_under_its_heading(html):
-    order = [html.index(f"<h2 id=\"{slug}") for slug in ("1-", "2-", "3-", "4-", "5-", "6-", "7-")]
+    order = [html.index(f'<h2 id="{slug}') for slug in ("1-", "2-", "3-", "4-", "5-", "6-", "7-")]
     assert order == sorted(order)
     for begin, end in ((2, 3), (3, 4), (6, None)):
         part = html[order[begin] : order[end] if end else None]
         assert "<svg" in part, begin
-    assert 'aria-current' in html[order[0] : order[1]]
+    assert "aria-current" in html[order[0] : order[1]]
     assert "<table" in html[order[1] : order[2]]
     assert "本页" in html and "重新计算了" in html
 

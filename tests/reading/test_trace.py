@@ -65,7 +65,8 @@ def compare_with_settrace(function, run):
     ours = [
         (source.nodes[event.statement].tree.lineno, event.state)
         for event in recording.events
-        if event.kind == "after" and source.nodes[event.statement].tree.lineno in simple
+        if event.kind == "after"
+        and source.nodes[event.statement].tree.lineno in simple
         and not source.nodes[event.statement].compound
     ]
     assert [line for line, _ in ours] == [line for line, _ in oracle]
@@ -213,7 +214,7 @@ def test_what_cannot_be_recorded_is_refused(function):
 
 def test_a_function_without_return_returned_none():
     def silent(x):
-        y = x + 1
+        x += 1
 
     (recording,), _ = record(lambda: silent(1), [Target(silent)])
     assert recording.returned == {"return": None}

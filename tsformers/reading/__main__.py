@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -28,7 +29,10 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("--json", metavar="FILE", type=Path, help="write the report as JSON ('-': standard output)")
     check.add_argument("--jobs", metavar="N", type=_positive, help="pages at a time (default: one a core)")
     check.add_argument(
-        "--time-limit", metavar="S", type=_seconds, help="seconds a page may run (default: the project's setting, or 60)"
+        "--time-limit",
+        metavar="S",
+        type=_seconds,
+        help="seconds a page may run (default: the project's setting, or 60)",
     )
     return main
 
@@ -108,5 +112,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BROKEN
 
 
+def _in_utf8() -> None:
+    """Start again in UTF-8 mode where the locale says otherwise: the names of pages are read through it."""
+    if sys.getfilesystemencoding() != "utf-8":
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+
 if __name__ == "__main__":
+    _in_utf8()
     sys.exit(main())

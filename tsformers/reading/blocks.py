@@ -77,8 +77,9 @@ def run_exec(block: Block, names: Namespace, frame: Mapping[str, Any]) -> tuple[
         row, column = (error.lineno or 1) - 1, max(0, (error.offset or 1) - 1)
         if _expected(expected, error):
             return f"{type(error).__name__}: {error.msg}\n", None
-        said = {"claim": _row(fence, row), "actual": f"SyntaxError: {error.msg}", "message": f"代码块有语法错误：{error.msg}"}
-        return "", block.failure("exec", row, column, **said)
+        message = f"代码块有语法错误：{error.msg}"
+        said = {"claim": _row(fence, row), "expected": expected, "actual": f"SyntaxError: {error.msg}"}
+        return "", block.failure("exec", row, column, **said, message=message)
     taken = _rebound(tree, frame, fence.code)
     if taken is not None:
         name, row, column = taken
@@ -96,8 +97,8 @@ def run_exec(block: Block, names: Namespace, frame: Mapping[str, Any]) -> tuple[
         return stream.getvalue(), Failure(block.path, fence.line, fence.column, "exec", **said)
     if expected:
         message = f"代码块应当抛出 {expected}，却正常结束"
-        said = {"expected": expected, "actual": "没有异常", "message": message}
-        return stream.getvalue(), Failure(block.path, fence.line, fence.column, "exec", fence.code.split("\n")[0], **said)
+        said = {"claim": _row(fence, 0), "expected": expected, "actual": "没有异常", "message": message}
+        return stream.getvalue(), Failure(block.path, fence.line, fence.column, "exec", **said)
     return stream.getvalue(), None
 
 
@@ -306,7 +307,8 @@ def _clean(text: str) -> list[str]:
 def _differ(written: str, actual: str) -> int | None:
     ours, theirs = list(NUMBER.finditer(written)), list(NUMBER.finditer(actual))
     if NUMBER.sub("#", written).split() != NUMBER.sub("#", actual).split() or len(ours) != len(theirs):
-        return next((i for i, (a, b) in enumerate(zip(written, actual, strict=False)) if a != b), 0)
+        shared = zip(written, actual, strict=False)
+        return next((index for index, (a, b) in enumerate(shared) if a != b), min(len(written), len(actual)))
     for mine, other in zip(ours, theirs, strict=True):
         if not _same_number(mine.group(), other.group()):
             return mine.start()

@@ -81,7 +81,8 @@ def _profile(run: Callable[[], object], root: object, folder: str) -> _Open | No
         try:
             run()
         finally:
-            sys.setprofile(before)
+            # A profiler written in C gives itself as an object that cannot be set again from here.
+            sys.setprofile(before if callable(before) else None)
     return profiler.roots[0] if profiler.roots else None
 
 
@@ -127,9 +128,7 @@ def _closed(tree: _Open, place: Place, others: Sequence[dict[Place, _Open]], nam
         for index, part in enumerate(parts)
     )
     children = tuple(_closed(child, inner, others, namer) for inner, child in _placed(tree, place))
-    return Call(
-        tree.function, tree.owner, tree.path, tree.line, tuple(inputs), tree.output, axes, children
-    )
+    return Call(tree.function, tree.owner, tree.path, tree.line, tuple(inputs), tree.output, axes, children)
 
 
 def _members(value: Value) -> tuple[Value, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from tsformers.reading.claims import Claim, ClaimError, FormulaError, evaluate_axis, parse
+from tsformers.reading.claims import Claim, ClaimError, FormulaError, evaluate_axis, judge, parse
 from tsformers.reading.evaluate import RETURN, EvaluationError, Scope, Unresolved, evaluate
 from tsformers.reading.record import Evidence, TensorValue, Value
 from tsformers.reading.snapshot import Snapshot, freeze
@@ -114,8 +114,11 @@ def _unresolved(claim: Claim, scope: Scope) -> Unresolved | None:
 
 def _bound_inside(name: str, code: str) -> bool:
     return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-        or isinstance(node, ast.arg) and node.arg == name
+        isinstance(node, ast.Name)
+        and node.id == name
+        and isinstance(node.ctx, ast.Store)
+        or isinstance(node, ast.arg)
+        and node.arg == name
         for node in ast.walk(ast.parse(code, mode="eval"))
     )
 
@@ -128,13 +131,15 @@ def _claim(claim: Claim, standing: Standing) -> Evidence | None:
     except EvaluationError as error:
         return None if claim.form == "shape" and claim.tight else replace(base, problem=str(error))
     values = [[freeze(result) for result in row] for row in results]
-    if claim.form == "shape" and not isinstance(values[0][0], TensorValue):
-        if claim.tight or all(not slot.is_integer for slot in claim.slots):
-            return None  # ``len(x)``, or ``return (scores, total)``: source text by its looks
+    sure = not claim.tight and any(slot.is_integer for slot in claim.slots)
+    if claim.form == "shape" and not sure and not isinstance(values[0][0], TensorValue):
+        return None  # ``len(x)``, or ``return (scores, total)``: source text by its looks
     outcomes = [_identities(claim, row, scope) for row, scope in zip(results, standing.passes, strict=True)]
     for row, outcome in zip(values[1:], outcomes[1:], strict=True):
-        if not _same_row(row, values[0], shapes_only=claim.form == "shape") or outcome != outcomes[0]:
-            return replace(base, problem=f"循环的各遍（共 {len(values)} 遍）在这里结果不同；请在围栏上写 pass=\"…\" 说明是哪一遍")
+        if not _same_row(claim, (row, outcome), (values[0], outcomes[0])):
+            return replace(
+                base, problem=f'循环的各遍（共 {len(values)} 遍）在这里结果不同；请在围栏上写 pass="…" 说明是哪一遍'
+            )
     texts = [expression.text for expression in claim.expressions]
     base = replace(base, values=tuple(zip(texts, values[0], strict=True)))
     if claim.form == "compare":
@@ -147,9 +152,15 @@ def _claim(claim: Claim, standing: Standing) -> Evidence | None:
     return base
 
 
-def _same_row(left: Sequence[Value], right: Sequence[Value], shapes_only: bool) -> bool:
-    if shapes_only:
-        return [getattr(v, "shape", v) for v in left] == [getattr(v, "shape", v) for v in right]
+Row = tuple[Sequence[Value], tuple[bool | None, ...]]
+
+
+def _same_row(claim: Claim, left: Row, right: Row) -> bool:
+    """Whether two passes say the same of a claim: its shape, the truth of a comparison, else the values."""
+    if claim.form == "shape":
+        return [getattr(v, "shape", v) for v in left[0]] == [getattr(v, "shape", v) for v in right[0]]
+    if claim.form == "compare":
+        return (judge(claim, *left) is None) == (judge(claim, *right) is None)
     return repr(left) == repr(right)  # repr, so that nan equals nan
 
 
@@ -206,7 +217,7 @@ def tokens(text: str) -> tuple[str, ...]:
 
 def _is_source(text: str, sources: Iterable[tuple[str, ...]]) -> bool:
     wanted = tokens(text)
-    if not any(re.match(r"[A-Za-z_]", token) for token in wanted) or _dense(wanted) != _dense(text):
+    if not any(token.isidentifier() for token in wanted) or _dense(wanted) != _dense(text):
         return False
     return any(
         wanted == source[start : start + len(wanted)]

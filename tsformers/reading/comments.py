@@ -60,13 +60,15 @@ def check_comments(
         return 0, []
     count, failures = 0, []
     for comment in shape_comments(first.function):
+        code_rows = block.fence.code.split("\n")
         rows = [row for row, line in enumerate(quote.lines) if line == comment.line]
         nearby = [row for row, line in enumerate(quote.lines) if line == comment.node.tree.lineno]
         if not rows and not nearby:
             continue
         count += 1
-        row = (rows or nearby)[0]
-        code = block.fence.code.split("\n")[row]
+        above = [row for row in range(nearby[0] if nearby else 0) if code_rows[row].strip() == comment.text]
+        row = (rows or above[-1:] or nearby)[0]
+        code = code_rows[row]
         column = code.find(comment.text) if comment.text in code else len(code) - len(code.lstrip())
         for case, recording in enumerate(recordings):
             wrong = _wrong(comment, recording, axes[case]) if recording is not None else None

@@ -8,7 +8,7 @@ import copy
 import difflib
 import importlib
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -79,6 +79,8 @@ class Scope:
     def resolves(self, dotted: str) -> bool:
         """Whether a dotted name, perhaps with subscripts, stands for something: here, in torch, or in the package."""
         tree = _parse(dotted.replace("return", RETURN, 1) if dotted.split("[")[0].split(".")[0] == "return" else dotted)
+        if isinstance(tree, ast.Constant):
+            return dotted in ("None", "True", "False")
         if tree is None or not rooted_in_name(tree):
             return False
         places: list[Callable[[str], Any]] = [self.look_up, lambda name: getattr(torch, name)]
@@ -106,11 +108,11 @@ def evaluate(code: str, scope: Scope) -> Any:
     if tree is None:
         raise EvaluationError("这不是一个 Python 表达式")
     replaced = _Recorded(scope.recorded, _bound_inside(tree))
-    tree = replaced.visit(tree)
+    seen: Any = replaced.visit(tree)
     values = replaced.values
-    if not any(isinstance(node, (ast.Call, ast.NamedExpr)) for node in ast.walk(tree)):
-        return _run(tree, lambda name: values[name] if name in values else scope.look_up(name))
-    return _run_on_copy(tree, lambda name: values[name] if name in values else scope.look_up(name), scope)
+    if not any(isinstance(node, (ast.Call, ast.NamedExpr)) for node in ast.walk(seen)):
+        return _run(seen, lambda name: values[name] if name in values else scope.look_up(name))
+    return _run_on_copy(seen, lambda name: values[name] if name in values else scope.look_up(name), scope)
 
 
 def _parse(code: str) -> ast.expr | None:
@@ -145,7 +147,9 @@ class _Recorded(ast.NodeTransformer):
     def _value(self, found: Sequence[Subexpression], text: str) -> ast.expr:
         first = found[0].value
         if any(not _equal(first, other.value) for other in found[1:]):
-            raise EvaluationError(f"{text} 在上一段引文里算了 {len(found)} 次，结果不同：要说哪一次，请引得更短或写 pass=")
+            raise EvaluationError(
+                f"{text} 在上一段引文里算了 {len(found)} 次，结果不同：要说哪一次，请引得更短或写 pass="
+            )
         name = f"__recorded_{len(self.values)}__"
         self.values[name] = first
         return ast.Name(name, ast.Load())
@@ -200,10 +204,12 @@ def _free(tree: ast.expr) -> set[str]:
 
 
 def copied(value: Any, memo: dict[int, Any]) -> Any:
-    """A deep copy; of what cannot be copied (a generator, a lock, a node of a graph) the object itself."""
+    """A deep copy; of a tensor inside a graph one outside it; of what cannot be copied (a lock) the object itself."""
     try:
         return copy.deepcopy(value, memo)
     except (TypeError, RuntimeError, NotImplementedError):
+        if isinstance(value, torch.Tensor):
+            return value.detach().clone().requires_grad_(value.requires_grad)
         return value
 
 
@@ -213,6 +219,8 @@ def _run_on_copy(tree: ast.expr, look_up: Callable[[str], Any], scope: Scope) ->
     copies: dict[str, Any] = {}
     for name, value in originals.items():
         copies[name] = copied(value, memo)
+        if copies[name] is value and isinstance(value, Iterator):
+            raise EvaluationError(f"{name} 是迭代器，不能复制，取值会改变它；声明只能读，不能写")
     result = _run(tree, copies.__getitem__)
     changed = [name for name in originals if not unchanged(originals[name], copies[name])]
     if changed:

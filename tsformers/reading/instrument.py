@@ -35,7 +35,9 @@ class Instrumented:
 
     function: Function
     code: CodeType
-    expressions: list[tuple[int, str, str]] = field(default_factory=list)  # (statement, key of it, key of a call's callee)
+    expressions: list[tuple[int, str, str]] = field(
+        default_factory=list
+    )  # (statement, key of it, key of a call's callee)
 
 
 class _Expressions(ast.NodeTransformer):
@@ -47,7 +49,11 @@ class _Expressions(ast.NodeTransformer):
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         if isinstance(node, CLOSED) and isinstance(node, ast.expr):
-            return self._wrap(node, node) if isinstance(node, RECORDED) and not isinstance(node, ast.GeneratorExp) else node
+            return (
+                self._wrap(node, node)
+                if isinstance(node, RECORDED) and not isinstance(node, ast.GeneratorExp)
+                else node
+            )
         original = copy.deepcopy(node)
         if isinstance(node, ast.Call):
             node.func = self._callee(node.func)
@@ -111,7 +117,9 @@ class _Statements:
             return [tree]
         if isinstance(tree, (ast.Raise, ast.Break, ast.Continue)):
             return [report, tree]
-        if isinstance(tree, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass, ast.Global, ast.Nonlocal)):
+        if isinstance(
+            tree, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass, ast.Global, ast.Nonlocal)
+        ):
             return [tree, report]
         if not node.compound:
             return [self._expressions(tree, wrap), report]

@@ -114,11 +114,15 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
             key = match[2]
             missing.discard(key)
             proof = escape(rendered.proofs[key])
-            return f'<code{match[1]}{match[3]} class="claim" tabindex="0" data-proof="{proof}" aria-description="{proof}">'
+            return (
+                f'<code{match[1]}{match[3]} class="claim" tabindex="0" data-proof="{proof}" aria-description="{proof}">'
+            )
 
         html = KEYED.sub(proven, html)
         if missing:
-            raise PluginError(f"{page.file.src_uri}: {len(missing)} verified claims are lost in rendering: {sorted(missing)}")
+            raise PluginError(
+                f"{page.file.src_uri}: {len(missing)} verified claims are lost in rendering: {sorted(missing)}"
+            )
         return html
 
     def _look_up(self, key: str, which: str) -> str:

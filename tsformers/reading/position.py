@@ -44,7 +44,8 @@ def executions(match: Match, recording: Recording) -> list[int]:
     if stop is None:
         return [0]
     events = recording.events
-    after = [i for i, event in enumerate(events) if event.kind == "after" and event.statement == stop.number]
+    ends = {stop.number, *(node.number for node in match.function.below(stop) if _leaves(node, stop))}
+    after = [i for i, event in enumerate(events) if event.kind == "after" and event.statement in ends]
     if not match.header:
         return after
     enter = [i for i, event in enumerate(events) if event.kind == "enter" and event.statement == stop.number]
@@ -53,15 +54,20 @@ def executions(match: Match, recording: Recording) -> list[int]:
     return enter or after
 
 
+def _leaves(node: Node, around: Node) -> bool:
+    """Whether a statement inside another one ends that too: the end of ``around`` itself is then never reached."""
+    if isinstance(node.tree, (ast.Break, ast.Continue)):
+        return node.loops == around.loops
+    return isinstance(node.tree, ast.Return)
+
+
 def position(match: Match, recording: Recording, event: int) -> Position:
     """Stand at an execution of a piece, with what it computed."""
     passes = recording.events[event].passes
     depth = len(match.stop.loops) if match.stop is not None else 0
     shown = {node.number for node in match.nodes}
     recorded = tuple(
-        value
-        for value in recording.values
-        if value.statement in shown and value.passes[:depth] == passes[:depth]
+        value for value in recording.values if value.statement in shown and value.passes[:depth] == passes[:depth]
     )
     return Position(recording, event, recorded)
 
@@ -112,9 +118,8 @@ def same_value(left: Any, right: Any) -> bool:
     if left is right:
         return True
     if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
-        return (
-            left.shape == right.shape and left.dtype == right.dtype and torch.equal(left.nan_to_num(), right.nan_to_num())
-        )
+        alike = left.shape == right.shape and left.dtype == right.dtype
+        return alike and torch.equal(left.nan_to_num(), right.nan_to_num())
     if isinstance(left, (tuple, list)) and type(left) is type(right):
         return len(left) == len(right) and all(same_value(a, b) for a, b in zip(left, right, strict=True))
     if isinstance(left, torch.nn.Module) or isinstance(right, torch.nn.Module):

@@ -18,7 +18,7 @@ CLAUSE = re.compile(r"(else|try|finally|except|case)\b.*:$")  # a line that belo
 
 
 class QuoteError(ValueError):
-    """A fence that is no quote; ``line`` counts the fence's own lines from 0, ``nearest`` is the likeliest source line."""
+    """A fence that is no quote; ``line`` counts its lines from 0, ``nearest`` is the likeliest source line."""
 
     def __init__(self, message: str, line: int = 0, nearest: str = "") -> None:
         super().__init__(message)
@@ -66,10 +66,10 @@ def parse_piece(code: str) -> Piece:
     """
     text = textwrap.dedent(code)
     stripped = text.rstrip()
-    code = [line for line in stripped.splitlines() if line.split("#")[0].strip()]
+    last = next((line for line in reversed(stripped.splitlines()) if line.split("#")[0].strip()), "")
     attempts = [text]
-    if code and code[-1].split("#")[0].rstrip().endswith(":"):
-        attempts.append(f"{stripped}\n{' ' * (len(code[-1]) - len(code[-1].lstrip()) + 4)}...")
+    if last.split("#")[0].rstrip().endswith(":"):
+        attempts.append(f"{stripped}\n{' ' * (len(last) - len(last.lstrip()) + 4)}...")
     for attempt in attempts:
         try:
             tree = ast.parse(attempt).body
@@ -92,9 +92,11 @@ def match_piece(piece: Piece, function: Function) -> list[Match]:
     Raises:
         QuoteError: it would fit, but for a comment that does not stand in the source there.
     """
-    if piece.signature is not None:
-        if not _same_signature(piece.signature, function.tree):
-            return []
+    pattern, whole = piece.tree, False
+    if piece.signature is not None and not _same_signature(piece.signature, function.tree):
+        pattern = [piece.signature]  # of a function defined inside, perhaps
+    elif piece.signature is not None:
+        whole = True
         if all(_gap(statement) for statement in piece.tree):
             anchors = [(piece.signature.lineno, function.tree.lineno)]
             match = Match(function, (), None, False, _lines(piece.code, anchors))
@@ -103,10 +105,10 @@ def match_piece(piece: Piece, function: Function) -> list[Match]:
     found: dict[tuple[int, ...], Match] = {}
     problems: list[QuoteError] = []
     blocks = {node.block for node in function.nodes}
-    for block in [(-1, "body")] if piece.signature is not None else sorted(blocks):
+    for block in [(-1, "body")] if whole else sorted(blocks):
         nodes = function.block(block)
-        for start in range(1 if piece.signature is not None else len(nodes)):
-            for pairs in _match(piece.tree, nodes[start:], function, whole=piece.signature is not None):
+        for start in range(1 if whole else len(nodes)):
+            for pairs in _match(pattern, nodes[start:], function, whole):
                 try:
                     match = _found(piece, function, pairs)
                 except QuoteError as error:
@@ -159,7 +161,7 @@ def _match_one(pattern: ast.stmt, node: Node, function: Function) -> Iterator[li
     blocks = [(getattr(pattern, name, []), (node.number, name)) for name in ("body", "orelse", "finalbody")]
     for name in ("handlers", "cases"):
         ours, theirs = getattr(pattern, name, []), getattr(node.tree, name, [])
-        if len(ours) != len(theirs) or any(not _same(_header(a), _header(b)) for a, b in zip(ours, theirs, strict=True)):
+        if [ast.dump(_header(branch)) for branch in ours] != [ast.dump(_header(branch)) for branch in theirs]:
             return
         blocks += [(branch.body, (node.number, f"{name}.{position}")) for position, branch in enumerate(ours)]
     inside = [_match(statements, function.block(block), function, whole=True) for statements, block in blocks]
@@ -170,7 +172,7 @@ def _match_one(pattern: ast.stmt, node: Node, function: Function) -> Iterator[li
 def _found(piece: Piece, function: Function, pairs: list[Pair]) -> Match:
     anchors = [(pattern.lineno, node.tree.lineno) for pattern, node, _ in pairs]
     if piece.signature is not None:
-        anchors.append((piece.signature.lineno, function.tree.lineno))
+        anchors.insert(0, (piece.signature.lineno, function.tree.lineno))
     lines = _lines(piece.code, anchors)
     outermost = min(pairs, key=lambda pair: len(_ancestors(pair[1], function)))
     depth = len(_ancestors(outermost[1], function))
@@ -237,9 +239,7 @@ def _lines(code: str, anchors: Iterable[tuple[int, int]]) -> tuple[int, ...]:
 
 def nearest_line(piece: Piece, functions: Iterable[Function]) -> tuple[int, str]:
     """The fence's first line that stands in none of the functions, and the source line most like it."""
-    source = [
-        line.strip() for function in functions for line in function.source.splitlines() if line.strip()
-    ]
+    source = [line.strip() for function in functions for line in function.source.splitlines() if line.strip()]
     known = {"".join(line.split("#")[0].split()) for line in source}
     for row, line in enumerate(piece.code.splitlines()):
         bare = "".join(line.split("#")[0].split())
@@ -279,7 +279,9 @@ def _text(value: object) -> str:
 
 def _same_signature(written: ast.FunctionDef, source: ast.FunctionDef) -> bool:
     """Name, parameters and result; decorators and the docstring too, where the quote shows them."""
-    if written.name != source.name or not _same(written.args, source.args) or _text(written.returns) != _text(source.returns):
+    if written.name != source.name or not _same(written.args, source.args):
+        return False
+    if _text(written.returns) != _text(source.returns):
         return False
     if written.decorator_list and _text(written.decorator_list) != _text(source.decorator_list):
         return False

@@ -60,7 +60,7 @@ class Call:
     inputs: tuple[tuple[str, Value, tuple[str, ...] | None], ...]  # (parameter, value without data, axis names)
     output: Value  # without data
     output_axes: tuple[tuple[str, ...] | None, ...]  # one entry a returned tensor; a single value counts as one
-    children: tuple["Call", ...]
+    children: tuple[Call, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,7 @@ class Quote:
     returned: Variable | None
     calls: tuple[Call, ...]  # calls made by the piece, in order
     file: str = ""  # of a construction quote, relative to the project
+    constructor: str = ""  # of a construction quote, dotted
 
 
 @dataclass(frozen=True, slots=True)

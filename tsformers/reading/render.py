@@ -134,7 +134,9 @@ class _Renderer:
 
     def _card(self, quote: Quote, fence: Fence, key: str) -> str:
         subject = self._subject(quote)
-        return show.piece(quote, fence.code, subject, api_url=self.site.api(subject.function), anchor=key)
+        # The reference documents a constructor with its class.
+        name = quote.constructor.removesuffix(".__init__") or subject.function
+        return show.piece(quote, fence.code, subject, api_url=self.site.api(name), anchor=key)
 
     # Headings and the derived parts under them
 
@@ -227,5 +229,7 @@ def _info(fence: Fence, extra: str = "") -> str:
     kept = {name: value for name, value in fence.options.items() if name not in OURS or name in EXEC}
     if "why" in fence.options and "title" not in kept:
         kept["title"] = f"只展示：{fence.options['why']}"
-    options = "".join(f' {name}="{escape(value)}"' if '"' in value else f' {name}="{value}"' for name, value in kept.items())
+    options = "".join(
+        f' {name}="{escape(value)}"' if '"' in value else f' {name}="{value}"' for name, value in kept.items()
+    )
     return f"{fence.language}{options}{extra}"

@@ -59,7 +59,12 @@ def as_json(results: Sequence[Result]) -> dict[str, Any]:
         totals.update(counts(result))
         totals["unchecked"] += not result.page.front.checked
     versions = {name: value for result in results for name, value in result.reading.versions.items()}
-    return {"version": FORMAT, "pages": pages, "totals": dict(totals), "versions": {**versions, "tsformers": _version()}}
+    return {
+        "version": FORMAT,
+        "pages": pages,
+        "totals": dict(totals),
+        "versions": {**versions, "tsformers": _version()},
+    }
 
 
 def _version() -> str:

@@ -54,7 +54,14 @@ def _read(file: Path) -> Settings:
         raise SettingsError(f"{file}: {error}") from error
     if not isinstance(table, dict):
         raise SettingsError(f"{file}: [tool.tsformers.reading] is not a table")
-    types = {"coverage": (int, float), "docs": str, "terms": str, "time_limit": (int, float), "units": list, "sources": dict}
+    types = {
+        "coverage": (int, float),
+        "docs": str,
+        "terms": str,
+        "time_limit": (int, float),
+        "units": list,
+        "sources": dict,
+    }
     given = {}
     for name, value in table.items():
         key = name.replace("-", "_")

@@ -71,7 +71,11 @@ class Vault:
             return tensor.detach().clone()
         storage = self._storage(tensor.untyped_storage())
         known = self._tensors.get(id(tensor))
-        if known is not None and known[1].untyped_storage()._cdata == storage._cdata and _layout(known[1]) == _layout(tensor):
+        if (
+            known is not None
+            and known[1].untyped_storage()._cdata == storage._cdata
+            and _layout(known[1]) == _layout(tensor)
+        ):
             return known[1]
         view = torch.empty(0, dtype=tensor.dtype)
         view.set_(storage, tensor.storage_offset(), tensor.size(), tensor.stride())

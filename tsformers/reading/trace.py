@@ -143,9 +143,7 @@ class _Recorder:
             copied = self.vault.take({"value": value})["value"]
             for active in actives:
                 passes = tuple(active.passes)
-                active.recording.values.append(
-                    Subexpression(statement - active.first, passes, key, callee, copied)
-                )
+                active.recording.values.append(Subexpression(statement - active.first, passes, key, callee, copied))
         return value
 
     def returned(self, number: int, value: object) -> object:

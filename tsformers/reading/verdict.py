@@ -40,7 +40,13 @@ def _at(page: Page, span: Span, offset: int, kind: str, **said: str) -> Failure:
 def _span(page: Page, span: Span, evidence: Evidence, reading: Reading) -> Iterator[Failure]:
     strict = page.front.reading
     if strict and bare(span.text):
-        yield _at(page, span, 0, "naked", message=f"代码里只有 {span.text}：是什么的值或形状？写成 名字 {span.text} 这样的声明")
+        yield _at(
+            page,
+            span,
+            0,
+            "naked",
+            message=f"代码里只有 {span.text}：是什么的值或形状？写成 名字 {span.text} 这样的声明",
+        )
         return
     if evidence.kind == "unknown":
         return

@@ -101,6 +101,8 @@ class Walker:
                 self.reading.toys[name] = ToyRecord(
                     spec, run.formulas, tuple(c.sizes for c in run.cases), tuple(c.axes for c in run.cases)
                 )
+        if front.reads and front.toys and not front.toy:
+            self._front("toys", "写了 reads 却没有 toy：toys 里的只是另外的玩具，页面开头站在 toy 的运行里", "toys")
         if self.failures or (self.reads and "" not in self.toys):
             return False  # without a toy there is no run to read; the front matter's failure says so
         self.explained = [set() for _ in self.reads]
@@ -213,7 +215,7 @@ class Walker:
     def _quote(self, index: int, fence: Fence) -> None:
         block = Block(fence, self.page.path)
         if not self.reads:
-            message = "这段 python 围栏没有运行：引文要在 front matter 写 reads，执行写 exec=\"1\"，只展示写 why=\"…\""
+            message = '这段 python 围栏没有运行：引文要在 front matter 写 reads，执行写 exec="1"，只展示写 why="…"'
             said = {"claim": fence.code.split("\n")[0].strip(), "message": message}
             self.failures.append(Failure(self.page.path, fence.line, fence.column, "fence", **said))
             return
@@ -243,9 +245,8 @@ class Walker:
         fitting: dict[int, list[Match]] = {}
         problem: QuoteError | None = None
         for number, line in enumerate(self.reads):
-            if wanted is not None and wanted not in (line.spec, line.spec.split(" ")[0], line.source.name):
-                if not line.source.name.endswith(f".{wanted}"):
-                    continue
+            if wanted is not None and not _named(line, wanted):
+                continue
             try:
                 found = match_piece(piece, line.source)
             except QuoteError as error:  # its statements fit, a comment does not; another function may fit whole
@@ -256,7 +257,7 @@ class Walker:
         if problem is not None and not fitting:
             raise problem
         if wanted is not None and not fitting:
-            raise QuoteError(f"of=\"{wanted}\" 指的函数里没有这段代码", *nearest_line(piece, self._sources()))
+            raise QuoteError(f'of="{wanted}" 指的函数里没有这段代码', *nearest_line(piece, self._sources()))
         if not fitting:
             return None
         subject = self._one_subject(fitting)
@@ -277,7 +278,7 @@ class Walker:
             return self.place.subject
         if len(names) == 1:
             return next(iter(fitting))
-        raise QuoteError(f"这段代码在几个函数里都有（{'、'.join(sorted(names))}）；请在围栏上写 of=\"…\"")
+        raise QuoteError(f'这段代码在几个函数里都有（{"、".join(sorted(names))}）；请在围栏上写 of="…"')
 
     def _sources(self) -> list[Function]:
         return [line.source for line in self.reads]
@@ -293,7 +294,7 @@ class Walker:
             return
         wanted = int(fence.options["pass"]) if fence.options.get("pass", "").isdigit() else None
         if wanted is not None and not 1 <= wanted <= len(runs):
-            raise QuoteError(f"pass=\"{wanted}\"：这段代码在本例中只执行了 {len(runs)} 遍")
+            raise QuoteError(f'pass="{wanted}"：这段代码在本例中只执行了 {len(runs)} 遍')
         chosen = (wanted or 1) - 1
         positions = [position(match, recording, event) for event in runs]
         cases = []
@@ -341,7 +342,10 @@ class Walker:
             found = match_piece(piece, function)
             if found:
                 self.reading.quotes[index] = replace(
-                    _quote_record(0, found[0], executed=True), construction=True, file=_relative(function.file, self.settings)
+                    _quote_record(0, found[0], executed=True),
+                    construction=True,
+                    file=_relative(function.file, self.settings),
+                    constructor=function.name,
                 )
                 return
         row, near = nearest_line(piece, [*self._sources(), *self._constructors()])
@@ -406,7 +410,9 @@ class Walker:
             if isinstance(fence, Fence) and quote.executed and not quote.construction:
                 run = self.toys[fence.options.get("toy", "")]
                 recordings = [case.recordings[quote.subject] for case in run.cases]
-                count, failures = check_comments(Block(fence, self.page.path), quote, recordings, [c.axes for c in run.cases])
+                count, failures = check_comments(
+                    Block(fence, self.page.path), quote, recordings, [c.axes for c in run.cases]
+                )
                 self.reading.comments += count
                 self.failures.extend(failures)
         self.reading.versions = {"torch": torch.__version__}
@@ -444,6 +450,12 @@ def _original(function: Function, sources: Mapping[str, str]) -> tuple[str, str]
         if found is not None and found["name"] in sources:
             return f"{found['name']} {found['file']} {found['symbol']}", sources[found["name"]] + found["file"]
     return None
+
+
+def _named(line: Reads, wanted: str) -> bool:
+    """Whether ``of=`` means this line: by its spec, its dotted function, or the end of that."""
+    name = line.source.name
+    return wanted in (line.spec, line.spec.split(" ")[0], name) or name.endswith(f".{wanted}")
 
 
 def _runner(toy: Any) -> Callable[[], object]:

@@ -24,8 +24,8 @@ def _code(lines: Sequence[str]) -> str:
     return f'<div class="highlight tsf-code"><pre><code>{chr(10).join(lines)}</code></pre></div>'
 
 
-def _qualified(subject: Subject) -> str:
-    parts = subject.function.split(".")
+def _qualified(function: str) -> str:
+    parts = function.split(".")
     return ".".join(parts[-2:]) if len(parts) > 1 and parts[-2][:1].isupper() else parts[-1]
 
 
@@ -101,9 +101,7 @@ def piece(
     ]
     file = quote.file or subject.file
     span = f"{quote.first_line}" if quote.first_line == quote.last_line else f"{quote.first_line}–{quote.last_line}"
-    function = _qualified(subject)
-    if quote.construction:
-        function = f"{function.rpartition('.')[0]}.__init__".lstrip(".")
+    function = _qualified(quote.constructor or subject.function)
     name = f"<code>{escape(function)}</code>"
     if api_url:
         name = f'<a href="{escape(api_url)}">{name}</a>'
@@ -162,7 +160,7 @@ def source(
         link = f'<p>原文件：<a href="{escape(original[1])}">{escape(original[0])}</a></p>' if original else ""
         foot = f'<div class="tsf-original">{link}{differences}</div>'
     return (
-        f'<div class="tsf-step"><div class="tsf-where"><code>{escape(_qualified(subject))}</code>'
+        f'<div class="tsf-step"><div class="tsf-where"><code>{escape(_qualified(subject.function))}</code>'
         f"<span>{escape(subject.file)}</span></div>{_code(shown)}{foot}</div>"
     )
 

@@ -157,7 +157,7 @@ def _piece_label(quote: Quote, text: str) -> str:
     written = [variable.name for variable in quote.wrote]
     if quote.returned is not None:
         written.append("返回")
-    calls = list(dict.fromkeys(call.path.split(".")[-1] or call_name(call) for call in quote.calls))
+    calls = list(dict.fromkeys(_last_name(call) for call in quote.calls))
     first = ", ".join(written[:4]) + (" …" if len(written) > 4 else "")
     line = next((line.strip() for line in text.split("\n") if line.strip()), "")
     second = " → ".join(calls[:4]) + (" …" if len(calls) > 4 else "")
@@ -166,13 +166,30 @@ def _piece_label(quote: Quote, text: str) -> str:
     return "<br/>".join(_text(part) for part in (first, second) if part)
 
 
+def _flowing(section: Section) -> Section:
+    kept = [
+        (quote, text)
+        for quote, text in zip(section.pieces, section.texts, strict=True)
+        if not quote.construction and (quote.returned is not None or not quote.wrote or any(
+            any(tensors(variable.after)) for variable in quote.wrote))
+    ]  # fmt: skip
+    return Section(section.number, section.title, tuple(q for q, _ in kept), tuple(text for _, text in kept))
+
+
+def _last_name(call: Call) -> str:
+    """``norm1``, and of a list of modules ``layers.0``."""
+    found = re.search(r"(?:[^.]+\.\d+|[^.]+)$", call.path)
+    return found[0] if found else call_name(call)
+
+
 def groups(sections: Sequence[Section], call: Call | None = None) -> str:
     """The semantic grouping diagram: a group a section, a box a quoted piece, edges where a variable flows.
 
     A variable flows from the piece that wrote it last, in the order of the source, to each piece that reads it; edges
-    carry its name and shape. ``call`` gives the shapes of the inputs. Pieces that the toy did not execute, and those of
-    a constructor, stand without edges.
+    carry its name and shape. ``call`` gives the shapes of the inputs. Pieces that the toy did not execute stand without
+    edges; those of a constructor, and headers of loops, through which nothing flows, are left out.
     """
+    sections = [_flowing(section) for section in sections]
     placed = [(s, q, text, f"n{s}_{i}") for s, section in enumerate(sections)
               for i, (q, text) in enumerate(zip(section.pieces, section.texts, strict=True))]  # fmt: skip
     if not placed:
