@@ -16,7 +16,8 @@ import tsformers
 from tests.reading.checking import block
 from tsformers.reading import page as pages
 from tsformers.reading import run as running
-from tsformers.reading.__main__ import BROKEN, GREEN, RED, USAGE, main
+from tsformers.reading.__main__ import main
+from tsformers.reading.commands import BROKEN, GREEN, RED, USAGE
 from tsformers.reading.failure import KINDS, Failure
 from tsformers.reading.report import failure_text, width
 

@@ -1,0 +1,42 @@
+"""The commands, one module each: ``add(commands)`` declares it, ``run(options)`` does it and gives the exit status.
+
+Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+GREEN, RED, USAGE, BROKEN = 0, 1, 2, 3
+STATUS = "Exit status: 0 green, 1 red, 2 usage (no page there), 3 the checker itself failed."
+
+Commands = Any  # argparse's action of subparsers, whose class is private
+
+
+def positive(text: str) -> int:
+    """An argument that is an integer of 1 or more."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+    return value
+
+
+def seconds(text: str) -> float:
+    """An argument that is a positive number of seconds."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number of seconds")
+    return value
+
+
+def add_pages(command: argparse.ArgumentParser) -> None:
+    """The arguments of every command that runs pages."""
+    command.add_argument("paths", nargs="+", metavar="PATH", help="a page (*.md) or a folder of pages")
+    command.add_argument("--jobs", metavar="N", type=positive, help="pages at a time (default: one a core)")
+    command.add_argument(
+        "--time-limit",
+        metavar="S",
+        type=seconds,
+        help="seconds a page may run (default: the project's setting, or 60)",
+    )
