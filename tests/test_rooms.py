@@ -36,7 +36,7 @@ RUNNERS = frozenset(
     }
     | {"walk"}
 )
-ADAPTERS = frozenset({"__main__", "mkdocs", "report"})
+ADAPTERS = frozenset({"__main__", "commands", "fix", "formats", "mkdocs", "mutate", "report"})
 
 
 @dataclass(frozen=True)
