@@ -1,4 +1,4 @@
-"""Time-series transformers, written to be read: PatchTST, iTransformer, Informer.
+"""Time-series transformers, written to be read: PatchTST, iTransformer, Informer, and two of their kin.
 
 Nothing is imported until a name is used, so ``import tsformers`` is cheap and loads no torch. Types of the names stand
 in ``__init__.pyi``.
@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 _NAMES = {
     "axes": ("AXES", "Axis"),
+    "checkpoint": ("CheckpointError", "load_checkpoint"),
     "layers.attention": ("AttentionLayer", "FullAttention", "triangular_causal_mask"),
     "layers.decoder": ("Decoder", "DecoderLayer"),
     "layers.embedding": (
@@ -24,10 +25,14 @@ _NAMES = {
         "TokenEmbedding",
     ),
     "layers.encoder": ("ConvLayer", "Encoder", "EncoderLayer"),
+    "layers.normalisation": ("masked_normalise",),
     "models.create": ("create_model",),
     "models.informer": ("Informer", "ProbAttention"),
     "models.itransformer": ("DataEmbedding_inverted", "iTransformer"),
+    "models.nonstationary_transformer": ("DSAttention", "Nonstationary_Transformer", "Projector"),
     "models.patchtst": ("FlattenHead", "PatchEmbedding", "PatchTST", "Transpose"),
+    "models.transformer": ("Transformer",),
+    "training": ("decoder_input", "training_step", "windows"),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 

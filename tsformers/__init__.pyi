@@ -2,6 +2,8 @@
 
 from tsformers.axes import AXES as AXES
 from tsformers.axes import Axis as Axis
+from tsformers.checkpoint import CheckpointError as CheckpointError
+from tsformers.checkpoint import load_checkpoint as load_checkpoint
 from tsformers.layers.attention import AttentionLayer as AttentionLayer
 from tsformers.layers.attention import FullAttention as FullAttention
 from tsformers.layers.attention import triangular_causal_mask as triangular_causal_mask
@@ -16,14 +18,22 @@ from tsformers.layers.embedding import TokenEmbedding as TokenEmbedding
 from tsformers.layers.encoder import ConvLayer as ConvLayer
 from tsformers.layers.encoder import Encoder as Encoder
 from tsformers.layers.encoder import EncoderLayer as EncoderLayer
+from tsformers.layers.normalisation import masked_normalise as masked_normalise
 from tsformers.models.create import create_model as create_model
 from tsformers.models.informer import Informer as Informer
 from tsformers.models.informer import ProbAttention as ProbAttention
 from tsformers.models.itransformer import DataEmbedding_inverted as DataEmbedding_inverted
 from tsformers.models.itransformer import iTransformer as iTransformer
+from tsformers.models.nonstationary_transformer import DSAttention as DSAttention
+from tsformers.models.nonstationary_transformer import Nonstationary_Transformer as Nonstationary_Transformer
+from tsformers.models.nonstationary_transformer import Projector as Projector
 from tsformers.models.patchtst import FlattenHead as FlattenHead
 from tsformers.models.patchtst import PatchEmbedding as PatchEmbedding
 from tsformers.models.patchtst import PatchTST as PatchTST
 from tsformers.models.patchtst import Transpose as Transpose
+from tsformers.models.transformer import Transformer as Transformer
+from tsformers.training import decoder_input as decoder_input
+from tsformers.training import training_step as training_step
+from tsformers.training import windows as windows
 
 __version__: str

@@ -17,9 +17,12 @@ from torch import Tensor, nn
 
 from tsformers.models.informer import Informer
 from tsformers.models.itransformer import iTransformer
+from tsformers.models.nonstationary_transformer import Nonstationary_Transformer
 from tsformers.models.patchtst import PatchTST
+from tsformers.models.transformer import Transformer
 
 TASK = "long_term_forecast"
+P_HIDDEN_DIMS = (11, 9)
 FREQ = {4: "h", 5: "t"}  # a freq with so many marks
 
 PATCHTST_SIZES = (
@@ -46,6 +49,23 @@ INFORMER_SIZES = (
         e_layers=2, d_layers=2, factor=2,
     ),
 )  # fmt: skip
+TRANSFORMER_SIZES = (
+    dict(
+        B=3, enc_in=6, c_out=6, marks=4, seq_len=10, label_len=5, pred_len=7, d_model=8, n_heads=2, d_ff=32,
+        e_layers=2, d_layers=1,
+    ),
+    dict(
+        B=5, enc_in=7, c_out=6, marks=4, seq_len=14, label_len=10, pred_len=9, d_model=22, n_heads=2, d_ff=44,
+        e_layers=2, d_layers=2,
+    ),
+    dict(
+        B=2, enc_in=9, c_out=7, marks=5, seq_len=21, label_len=6, pred_len=8, d_model=30, n_heads=3, d_ff=40,
+        e_layers=3, d_layers=2,
+    ),
+)  # fmt: skip
+NONSTATIONARY_TRANSFORMER_SIZES = tuple(
+    {name: size for name, size in sizes.items() if name != "c_out"} for sizes in TRANSFORMER_SIZES
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,9 +197,38 @@ def informer_trained(case: int = 0) -> Toy:
     return _informer(case, trained=True)
 
 
+@with_cases(TRANSFORMER_SIZES)
+def transformer(case: int = 0) -> Toy:
+    """Transformer, norms as constructed."""
+    return _transformer(case, trained=False)
+
+
+@with_cases(TRANSFORMER_SIZES)
+def transformer_trained(case: int = 0) -> Toy:
+    """Transformer with norm layers that are not at their construction values."""
+    return _transformer(case, trained=True)
+
+
+@with_cases(NONSTATIONARY_TRANSFORMER_SIZES)
+def nonstationary_transformer(case: int = 0) -> Toy:
+    """Nonstationary_Transformer, norms as constructed."""
+    return _nonstationary_transformer(case, trained=False)
+
+
+@with_cases(NONSTATIONARY_TRANSFORMER_SIZES)
+def nonstationary_transformer_trained(case: int = 0) -> Toy:
+    """Nonstationary_Transformer with norm layers that are not at their construction values."""
+    return _nonstationary_transformer(case, trained=True)
+
+
 HEADS_DIVIDE = ("d_model % n_heads == 0", "d_model 必须能被 n_heads 整除")
 EVEN_MODEL = ("d_model % 2 == 0", "d_model 必须是偶数：正弦位置编码的 sin 与 cos 成对")
 ENCODER_LAYERS = ("e_layers >= 1", "e_layers 必须至少为 1")
+DECODER_LAYERS = ("d_layers >= 1", "d_layers 必须至少为 1")
+START = (
+    ("label_len >= 1", "label_len 必须至少为 1：decoder 的输入以历史末尾的 label_len 步开头"),
+    ("label_len <= seq_len", "label_len 不能大于 seq_len：decoder 的已知部分取自 encoder 输入的末尾"),
+)
 
 
 def _patchtst(case: int, *, trained: bool) -> Toy:
@@ -266,12 +315,65 @@ def _informer(case: int, *, trained: bool) -> Toy:
         conditions=(
             HEADS_DIVIDE,
             EVEN_MODEL,
+            ENCODER_LAYERS,
             ("e_layers == 2", "e_layers 必须是 2：enc_seq 的公式只算一次蒸馏"),
-            ("d_layers >= 1", "d_layers 必须至少为 1"),
-            ("seq_len >= 3", "seq_len 必须至少为 3：ProbAttention 要抽到两个 key"),
-            ("label_len + pred_len >= 3", "label_len + pred_len 必须至少为 3：ProbAttention 要抽到两个 key"),
-            ("label_len <= seq_len", "label_len 不能大于 seq_len：decoder 的已知部分取自 encoder 输入的末尾"),
+            DECODER_LAYERS,
+            ("seq_len + (factor >= 2) >= 3", "seq_len 太短：ProbAttention 要抽到两个 key"),
+            ("label_len + pred_len + (factor >= 2) >= 3", "label_len + pred_len 太短：ProbAttention 要抽到两个 key"),
+            *START,
         ),
+    )
+
+
+def _transformer(case: int, *, trained: bool) -> Toy:
+    sizes = _sizes(TRANSFORMER_SIZES, case)
+    model = Transformer(
+        task_name=TASK,
+        dec_in=sizes["enc_in"],
+        freq=FREQ[sizes["marks"]],
+        **_flags(sizes, without=("B", "marks")),
+    )
+    return _full_decoder(model, sizes, trained=trained)
+
+
+def _nonstationary_transformer(case: int, *, trained: bool) -> Toy:
+    sizes = _sizes(NONSTATIONARY_TRANSFORMER_SIZES, case)
+    model = Nonstationary_Transformer(
+        task_name=TASK,
+        dec_in=sizes["enc_in"],
+        c_out=sizes["enc_in"],
+        freq=FREQ[sizes["marks"]],
+        p_hidden_dims=P_HIDDEN_DIMS,
+        p_hidden_layers=len(P_HIDDEN_DIMS),
+        **_flags(sizes, without=("B", "marks")),
+    )
+    return _full_decoder(model, sizes, trained=trained)
+
+
+def _full_decoder(model: nn.Module, sizes: dict[str, int], *, trained: bool) -> Toy:
+    """The toy of a model with a decoder whose encoder keeps all its tokens."""
+    return Toy(
+        call=fill(model, trained=trained),
+        args=_batch(
+            sizes["B"],
+            sizes["enc_in"],
+            sizes["marks"],
+            seq_len=sizes["seq_len"],
+            label_len=sizes["label_len"],
+            pred_len=sizes["pred_len"],
+        ),
+        kwargs={},
+        sizes=sizes,
+        axes={
+            **_plain("B", "enc_in"),
+            "c_out": "c_out" if "c_out" in sizes else "enc_in",
+            **_plain("marks", "seq_len", "label_len", "pred_len"),
+            "dec_len": "label_len + pred_len",
+            **_plain("d_model", "n_heads"),
+            "d_keys": "d_model // n_heads",
+            "d_ff": "d_ff",
+        },
+        conditions=(HEADS_DIVIDE, EVEN_MODEL, ENCODER_LAYERS, DECODER_LAYERS, *START),
     )
 
 

@@ -66,7 +66,9 @@ def test_widths_per_head_may_be_chosen_freely() -> None:
     assert layer(x, x, x, None)[0].shape == (2, 6, 16)
 
 
-@pytest.mark.parametrize("make", [toy.patchtst, toy.itransformer, toy.informer])
+@pytest.mark.parametrize(
+    "make", [toy.patchtst, toy.itransformer, toy.informer, toy.transformer, toy.nonstationary_transformer]
+)
 def test_gradients_reach_the_inputs_and_leave_them_alone(make: toy.ToyFunction) -> None:
     made = make()
     x_enc = made.args[0].clone().requires_grad_()
@@ -86,7 +88,7 @@ def test_a_scaled_and_shifted_series_gives_a_scaled_and_shifted_forecast(make: t
     assert (moved - (3 * made.call(x_enc, *rest) + 5)).abs().max() < 1e-3  # 1e-5 is added to the variance
 
 
-@pytest.mark.parametrize("make", [toy.itransformer, toy.informer])
+@pytest.mark.parametrize("make", [toy.itransformer, toy.informer, toy.transformer, toy.nonstationary_transformer])
 def test_marks_may_be_left_out(make: toy.ToyFunction) -> None:
     made = make()
     x_enc, _, x_dec, _ = made.args
@@ -133,41 +135,3 @@ def test_what_the_encoder_hands_to_its_layers(distil: bool, expected: list[tuple
     encoder = Encoder(layers, [ConvLayer(4) for _ in range(2)] if distil else None)
     encoder(torch.randn(2, 6, 4), attn_mask=triangular_causal_mask(2, 6), tau=torch.ones(1), delta=torch.ones(1))
     assert [recorder.seen for recorder in recorders] == expected
-
-
-def prob_layer(n_heads: int, variant: str) -> AttentionLayer:
-    torch.manual_seed(3)
-    inner = ProbAttention(False, factor=1, draw=toy.fixed_draw, variant=variant)  # type: ignore[arg-type]
-    return AttentionLayer(inner, 8, n_heads).double().eval()
-
-
-@pytest.mark.parametrize("variant", ["library", "corrected"])
-def test_two_heads_keep_samples_apart(variant: str) -> None:
-    layer = prob_layer(2, variant)
-    x = torch.randn(3, 10, 8, dtype=torch.float64)
-    alone = layer(x[:1], x[:1], x[:1], None)[0]
-    assert (layer(x, x, x, None)[0][:1] - alone).abs().max() < 1e-12
-
-
-def test_one_head_mixes_the_samples_of_a_batch_unless_corrected() -> None:
-    x = torch.randn(3, 10, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    for variant, apart in (("library", False), ("corrected", True)):
-        layer = prob_layer(1, variant)
-        alone = layer(x[:1], x[:1], x[:1], None)[0]
-        assert ((layer(x, x, x, None)[0][:1] - alone).abs().max() < 1e-12) == apart
-
-
-def test_prob_attention_gives_weights_in_cross_attention() -> None:
-    q, k = torch.randn(3, 12, 2, 4), torch.randn(3, 6, 2, 4)
-    out, weights = ProbAttention(False, output_attention=True, variant="corrected")(q, k, k, None)
-    assert torch.allclose(weights.sum(-1), torch.ones(3, 2, 12))
-    assert torch.allclose(torch.einsum("bhls,bshd->blhd", weights, k), out, atol=1e-6)
-
-
-def test_prob_attention_gives_the_other_queries_the_mean_or_the_running_sum() -> None:
-    q, k, v = torch.randn(3, 2, 12, 2, 4, dtype=torch.float64)
-    for mask_flag, rest in ((False, v.mean(1, keepdim=True).expand_as(v)), (True, v.cumsum(1))):
-        out, _ = ProbAttention(mask_flag, factor=1, variant="corrected")(q, k, v, None)
-        same = torch.isclose(out, rest, rtol=0, atol=1e-12).all(-1)
-        assert (same.sum(1) >= 12 - 3).all()
-        assert not same.all()

@@ -13,6 +13,8 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 from tsformers import create_model
+from tsformers.models.create import MODELS
+from tsformers.models.task import TASKS
 
 PARITY = Path(__file__).parent / "parity"
 CASES = sorted(path.stem for path in PARITY.glob("*.safetensors"))
@@ -51,7 +53,7 @@ def build(case: Case) -> nn.Module:
 
 
 def test_every_model_has_a_case() -> None:
-    assert {stem.partition("-")[0] for stem in CASES} == {"PatchTST", "iTransformer", "Informer"}
+    assert {stem.partition("-")[0] for stem in CASES} == set(MODELS)
 
 
 @pytest.mark.parametrize("stem", CASES)
@@ -70,7 +72,7 @@ def test_output_and_every_module_on_the_way(stem: str) -> None:
         module.register_forward_hook(remember(path))
     inputs = case.under("in/")
     torch.manual_seed(case.seed)
-    out = model(*(inputs[name] for name in INPUTS))
+    out = model(*(inputs[name] for name in INPUTS), mask=inputs.get("mask"))
 
     expected = case.under("mid/") | {"": case.tensors["out"]}
     assert set(expected) <= set(seen)
@@ -86,20 +88,28 @@ def test_informer_draws_what_the_library_draws(stem: str) -> None:
     case = load(stem)
     model, inputs = build(case), case.under("in/")
     torch.manual_seed(case.seed + 1)
-    out = model(*(inputs[name] for name in INPUTS))
+    out = model(*(inputs[name] for name in INPUTS), mask=inputs.get("mask"))
     assert (out - case.tensors["out"]).abs().max() > 1e-3
 
 
-SIZES = dict(task_name="long_term_forecast", pred_len=7, n_heads=2, e_layers=2, label_len=5, d_layers=1)
-CONFIGURATIONS = {
+SIZES = dict(pred_len=7, n_heads=2, e_layers=2, d_layers=1, factor=1, num_class=3)
+TIME_STEPS = dict(seq_len=24, label_len=12, enc_in=5, dec_in=5, c_out=5, d_model=8, d_ff=32)
+CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "PatchTST": dict(seq_len=17, enc_in=4, d_model=16, d_ff=64, patch_len=5, stride=3),
     "iTransformer": dict(seq_len=12, enc_in=5, d_model=8, d_ff=32),
-    "Informer": dict(seq_len=10, enc_in=6, dec_in=6, c_out=6, d_model=8, d_ff=32),
+    "Informer": dict(seq_len=10, label_len=5, enc_in=6, dec_in=6, c_out=6, d_model=8, d_ff=32),
+    "Transformer": TIME_STEPS,
+    "Nonstationary_Transformer": TIME_STEPS | dict(p_hidden_dims=(8, 8), p_hidden_layers=2),
 }
+STATE_DICTS: dict[str, dict[str, list[int]]] = json.loads((PARITY / "state_dict.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_state_dict_has_the_librarys_names_and_shapes(name: str) -> None:
-    expected = json.loads((PARITY / "state_dict.json").read_text(encoding="utf-8"))[name]
-    model = create_model(name, **SIZES, **CONFIGURATIONS[name])
-    assert {key: list(tensor.shape) for key, tensor in model.state_dict().items()} == expected
+def test_every_model_has_names_for_every_task() -> None:
+    assert set(STATE_DICTS) == {f"{name}/{task}" for name in MODELS for task in TASKS}
+
+
+@pytest.mark.parametrize("which", STATE_DICTS)
+def test_state_dict_has_the_librarys_names_and_shapes(which: str) -> None:
+    name, _, task = which.partition("/")
+    model = create_model(name, task_name=task, **SIZES, **CONFIGURATIONS[name])
+    assert {key: list(tensor.shape) for key, tensor in model.state_dict().items()} == STATE_DICTS[which]

@@ -64,8 +64,17 @@ def test_shapes_in_the_signatures_hold() -> None:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-x", "-W", "error", "-p", "no:cacheprovider"),
-            "--jaxtyping-packages=tsformers.layers,tsformers.models,beartype.beartype",
-            *(str(here / name) for name in ("test_parity.py", "test_oracles.py", "under_hook.py")),
+            "--jaxtyping-packages=tsformers.layers,tsformers.models,tsformers.checkpoint,beartype.beartype",
+            *(
+                str(here / name)
+                for name in (
+                    "test_parity.py",
+                    "test_oracles.py",
+                    "test_tasks.py",
+                    "test_checkpoint.py",
+                    "under_hook.py",
+                )
+            ),
             f"{here / 'test_toys.py'}::test_axis_formulas_hold_on_the_tensors",
         ],
         cwd=ROOT,

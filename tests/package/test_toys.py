@@ -17,12 +17,9 @@ import tsformers
 from tsformers import AXES, toy
 from tsformers.toy import Toy, ToyFunction, fixed_draw, one_decimals
 
-PLAIN = {"patchtst": toy.patchtst, "itransformer": toy.itransformer, "informer": toy.informer}
-TRAINED = {
-    "patchtst": toy.patchtst_trained,
-    "itransformer": toy.itransformer_trained,
-    "informer": toy.informer_trained,
-}
+NAMES = ("patchtst", "itransformer", "informer", "transformer", "nonstationary_transformer")
+PLAIN: dict[str, ToyFunction] = {name: getattr(toy, name) for name in NAMES}
+TRAINED: dict[str, ToyFunction] = {name: getattr(toy, f"{name}_trained") for name in NAMES}
 EVERY = [
     pytest.param(function, case, id=f"{kind}-{name}-{case}")
     for kind, functions in (("plain", PLAIN), ("trained", TRAINED))
@@ -127,10 +124,14 @@ def test_attention_is_visibly_uneven(name: str, case: int) -> None:
         assert ratio.median() > 2, path
 
 
+# The de-normalised output has the series of the input: c_out is another name for enc_in.
+SAME = {"nonstationary_transformer": ("c_out",)}
+
+
 @pytest.mark.parametrize("name", PLAIN)
 def test_sizes_that_could_be_confused_differ_in_the_further_cases(name: str) -> None:
     for case in range(1, PLAIN[name].cases):
-        sizes = axis_sizes(PLAIN[name](case))
+        sizes = {axis: size for axis, size in axis_sizes(PLAIN[name](case)).items() if axis not in SAME.get(name, ())}
         assert [(a, b) for a, b in combinations(sizes, 2) if sizes[a] == sizes[b]] == []
         assert min(sizes.values()) >= 2
         if name == "patchtst":
@@ -142,6 +143,15 @@ def test_axis_names_are_in_the_vocabulary(name: str) -> None:
     assert set(PLAIN[name]().axes) <= {axis.name for axis in AXES}
 
 
+WITH_DECODER: dict[str, tuple[str, ...]] = {
+    "enc_embedding": ("B", "seq_len", "d_model"),
+    "dec_embedding": ("B", "dec_len", "d_model"),
+    "encoder.attn_layers.0.attention.inner_attention": ("B", "seq_len", "n_heads", "d_keys"),
+    "encoder.attn_layers.1.conv1": ("B", "d_ff", "seq_len"),
+    "encoder": ("B", "seq_len", "d_model"),
+    "decoder.layers.0.self_attention.inner_attention": ("B", "dec_len", "n_heads", "d_keys"),
+    "decoder.layers.0.cross_attention.inner_attention": ("B", "dec_len", "n_heads", "d_keys"),
+}
 WHERE: dict[str, dict[str, tuple[str, ...]]] = {
     "patchtst": {
         "": ("B", "pred_len", "C"),
@@ -174,7 +184,19 @@ WHERE: dict[str, dict[str, tuple[str, ...]]] = {
         "decoder.layers.0.conv1": ("B", "d_ff", "dec_len"),
         "decoder": ("B", "dec_len", "c_out"),
     },
+    "transformer": WITH_DECODER | {"": ("B", "pred_len", "c_out"), "decoder": ("B", "dec_len", "c_out")},
+    "nonstationary_transformer": WITH_DECODER
+    | {
+        "": ("B", "pred_len", "c_out"),
+        "decoder": ("B", "dec_len", "c_out"),
+        "tau_learner.series_conv": ("B", "1", "enc_in"),
+        "tau_learner": ("B", "1"),
+        "delta_learner": ("B", "seq_len"),
+    },
 }
+FROM_DECODER = (
+    ("B", "seq_len", "enc_in"), ("B", "seq_len", "marks"), ("B", "dec_len", "enc_in"), ("B", "dec_len", "marks")
+)  # fmt: skip
 INPUTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "patchtst": (("B", "seq_len", "C"), ("B", "seq_len", "marks"), ("B", "pred_len", "C"), ("B", "pred_len", "marks")),
     "itransformer": (
@@ -183,12 +205,7 @@ INPUTS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("B", "pred_len", "N"),
         ("B", "pred_len", "marks"),
     ),
-    "informer": (
-        ("B", "seq_len", "enc_in"),
-        ("B", "seq_len", "marks"),
-        ("B", "dec_len", "enc_in"),
-        ("B", "dec_len", "marks"),
-    ),
+    **dict.fromkeys(("informer", "transformer", "nonstationary_transformer"), FROM_DECODER),
 }
 
 
@@ -230,8 +247,13 @@ def test_conditions_hold(function: ToyFunction, case: int) -> None:
         ("patchtst", {"d_model": 15, "n_heads": 3}, "d_model % 2 == 0"),
         ("itransformer", {"e_layers": 0}, "e_layers >= 1"),
         ("informer", {"d_layers": 0}, "d_layers >= 1"),
-        ("informer", {"seq_len": 2, "label_len": 2}, "seq_len >= 3"),
-        ("informer", {"label_len": 1, "pred_len": 1}, "label_len + pred_len >= 3"),
+        ("informer", {"seq_len": 2, "label_len": 2}, "seq_len + (factor >= 2) >= 3"),
+        ("informer", {"label_len": 1, "pred_len": 1}, "label_len + pred_len + (factor >= 2) >= 3"),
+        ("informer", {"label_len": 11}, "label_len <= seq_len"),
+        ("transformer", {"d_layers": 0}, "d_layers >= 1"),
+        ("transformer", {"d_model": 9, "n_heads": 3}, "d_model % 2 == 0"),
+        ("nonstationary_transformer", {"label_len": 0}, "label_len >= 1"),
+        ("nonstationary_transformer", {"label_len": 11}, "label_len <= seq_len"),
     ],
 )
 def test_a_condition_says_what_the_model_rejects(name: str, change: dict[str, int], condition: str) -> None:
@@ -239,9 +261,9 @@ def test_a_condition_says_what_the_model_rejects(name: str, change: dict[str, in
     sizes = made.sizes | change
     assert [c for c, _ in made.conditions if not value(c, sizes)] == [condition]
     flags = {flag: size for flag, size in sizes.items() if flag not in ("B", "C", "N", "marks")}
-    series = {"enc_in": 4} if name == "patchtst" else {"dec_in": 6} if name == "informer" else {}
+    series = {"patchtst": {"enc_in": 4}, "itransformer": {}}.get(name, {"dec_in": 6, "c_out": 6})
     with pytest.raises(ValueError, match="必须|不能|太短"):
-        tsformers.create_model(type(made.call).__name__, task_name="long_term_forecast", **flags, **series)
+        tsformers.create_model(type(made.call).__name__, task_name="long_term_forecast", **(flags | series))
 
 
 def lines_of_a_run(made: Toy) -> set[tuple[str, int]]:

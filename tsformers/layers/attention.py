@@ -13,9 +13,22 @@ from torch import Tensor, nn
 
 
 def triangular_causal_mask(B: int, L: int, device: torch.device | None = None) -> Bool[Tensor, "B 1 L L"]:
-    """True where a query (axis 2) must not look: at every key (axis 3) that lies after it."""
+    """True where a query (axis 2) must not look: at every key (axis 3) that lies after it.
+
+    Source: ``TriangularCausalMask`` in Time-Series-Library's ``utils/masking.py``.
+    """
     later = torch.ones(L, L, dtype=torch.bool, device=device).triu(diagonal=1)
     return later.expand(B, 1, L, L)
+
+
+def require_as_many(L: int, S: int) -> None:
+    """Nothing, if there are as many queries as keys, without which "the keys after a query" means nothing.
+
+    Raises:
+        ValueError: there are not.
+    """
+    if L != S:
+        raise ValueError(f"L ({L}) 必须等于 S ({S})：mask_flag=True 而没有 attn_mask 时，遮住的是每个 query 之后的 key")
 
 
 class FullAttention(nn.Module):
@@ -30,7 +43,10 @@ class FullAttention(nn.Module):
         output_attention: return the weights too.
 
     Raises:
-        ValueError: ``scale`` is not positive: masked scores would turn into NaN.
+        ValueError: ``scale`` is not positive: masked scores would turn into NaN. In ``forward``, with ``mask_flag`` and
+            no ``attn_mask``: another number of keys than of queries.
+
+    Source: ``FullAttention`` in Time-Series-Library's ``layers/SelfAttention_Family.py``.
     """
 
     def __init__(
@@ -64,6 +80,7 @@ class FullAttention(nn.Module):
         scores = torch.einsum("blhe,bshe->bhls", queries, keys)  # [B, H, L, S]
         if self.mask_flag:
             if attn_mask is None:
+                require_as_many(L, keys.shape[1])
                 attn_mask = triangular_causal_mask(B, L, device=queries.device)  # [B, 1, L, L]
             scores = scores.masked_fill(attn_mask, float("-inf"))
         A = self.dropout(torch.softmax(scale * scores, dim=-1))
@@ -83,6 +100,8 @@ class AttentionLayer(nn.Module):
 
     Raises:
         ValueError: ``n_heads < 1``; ``d_keys`` or ``d_values`` left out where ``n_heads`` does not divide ``d_model``.
+
+    Source: ``AttentionLayer`` in Time-Series-Library's ``layers/SelfAttention_Family.py``.
     """
 
     def __init__(

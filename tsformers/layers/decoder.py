@@ -26,6 +26,8 @@ class DecoderLayer(nn.Module):
 
     Raises:
         ValueError: ``d_ff < 1``, unknown ``activation``.
+
+    Source: ``DecoderLayer`` in Time-Series-Library's ``layers/Transformer_EncDec.py``.
     """
 
     def __init__(
@@ -74,8 +76,15 @@ class DecoderLayer(nn.Module):
 class Decoder(nn.Module):
     """Decoder layers one after the other, then a norm and a projection to the forecast series, if there are any.
 
+    Args:
+        layers: the ``DecoderLayer`` modules.
+        norm_layer: applied after the last layer, or None.
+        projection: from ``d_model`` to ``c_out``, or None, which leaves ``d_model``.
+
     Raises:
         ValueError: no layer.
+
+    Source: ``Decoder`` in Time-Series-Library's ``layers/Transformer_EncDec.py``.
     """
 
     def __init__(

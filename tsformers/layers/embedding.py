@@ -14,6 +14,9 @@ from torch import Tensor, nn
 # Calendar features a time step has, by freq: a data property of Time-Series-Library's loaders.
 MARKS = {"h": 4, "t": 5, "s": 6, "m": 1, "a": 1, "w": 2, "d": 3, "b": 3}
 EMBEDS = ("timeF", "fixed", "learned")
+# Columns of marks that are looked up in tables, in order: what each counts, and how many rows its table has.
+MARK_LIMITS = (("month", 13), ("day", 32), ("weekday", 7), ("hour", 24), ("minute", 4))
+MAX_LEN = 5000
 
 
 def sinusoids(length: int, d_model: int) -> Float[Tensor, "length d_model"]:
@@ -31,25 +34,50 @@ def sinusoids(length: int, d_model: int) -> Float[Tensor, "length d_model"]:
     return torch.stack([torch.sin(place * frequency), torch.cos(place * frequency)], dim=-1).flatten(-2)
 
 
+def require_places(name: str, tokens: int, max_len: int = MAX_LEN) -> None:
+    """Nothing, if a table of ``max_len`` places is enough for ``tokens``.
+
+    Raises:
+        ValueError: it is not; ``name`` says what was counted.
+    """
+    if tokens > max_len:
+        raise ValueError(f"{name} ({tokens}) 不能大于 {max_len}：位置编码的表只有 {max_len} 行")
+
+
 class PositionalEmbedding(nn.Module):
     """The sinusoids of the first L places, the same for every sample. The table is saved with the weights.
 
+    Args:
+        d_model: width of a token, even.
+        max_len: rows of the table.
+
     Raises:
-        ValueError: odd ``d_model``.
+        ValueError: odd ``d_model``; in ``forward``, more tokens than rows.
+
+    Source: ``PositionalEmbedding`` in Time-Series-Library's ``layers/Embed.py``.
     """
 
     pe: Tensor
 
-    def __init__(self, d_model: int, max_len: int = 5000) -> None:
+    def __init__(self, d_model: int, max_len: int = MAX_LEN) -> None:
         super().__init__()
         self.register_buffer("pe", sinusoids(max_len, d_model).unsqueeze(0))
 
     def forward(self, x: Float[Tensor, "B L _"]) -> Float[Tensor, "1 L d_model"]:
+        """Reads the number of tokens of ``x`` alone."""
+        require_places("token 数", x.size(1), self.pe.size(1))
         return self.pe[:, : x.size(1)]  # [1, L, d_model]
 
 
 class TokenEmbedding(nn.Module):
-    """A time step and its two neighbours, mixed linearly; the two ends of the series are neighbours."""
+    """A time step and its two neighbours, mixed linearly; the two ends of the series are neighbours.
+
+    Args:
+        c_in: number of series.
+        d_model: width of a token.
+
+    Source: ``TokenEmbedding`` in Time-Series-Library's ``layers/Embed.py``.
+    """
 
     def __init__(self, c_in: int, d_model: int) -> None:
         super().__init__()
@@ -57,6 +85,7 @@ class TokenEmbedding(nn.Module):
         nn.init.kaiming_normal_(self.tokenConv.weight, mode="fan_in", nonlinearity="leaky_relu")
 
     def forward(self, x: Float[Tensor, "B L c_in"]) -> Float[Tensor, "B L d_model"]:
+        """Step t is mixed from steps t-1, t and t+1, counted around the end: the first step sees the last one."""
         x = self.tokenConv(x.permute(0, 2, 1))  # [B, d_model, L]
         return x.transpose(1, 2)  # [B, L, d_model]
 
@@ -64,8 +93,14 @@ class TokenEmbedding(nn.Module):
 class FixedEmbedding(nn.Module):
     """A table of sinusoids in place of learned rows.
 
+    Args:
+        c_in: rows of the table.
+        d_model: width of a token, even.
+
     Raises:
         ValueError: odd ``d_model``.
+
+    Source: ``FixedEmbedding`` in Time-Series-Library's ``layers/Embed.py``.
     """
 
     def __init__(self, c_in: int, d_model: int) -> None:
@@ -74,6 +109,7 @@ class FixedEmbedding(nn.Module):
         self.emb.weight = nn.Parameter(sinusoids(c_in, d_model), requires_grad=False)
 
     def forward(self, x: Int[Tensor, "B L"]) -> Float[Tensor, "B L d_model"]:
+        """Row x of the table, without a gradient."""
         return self.emb(x).detach()  # [B, L, d_model]
 
 
@@ -86,7 +122,9 @@ class TemporalEmbedding(nn.Module):
         freq: a key of ``MARKS``; at least the four columns up to the hour are read whatever it says.
 
     Raises:
-        ValueError: unknown ``embed_type`` or ``freq``.
+        ValueError: unknown ``embed_type`` or ``freq``; odd ``d_model`` with "fixed".
+
+    Source: ``TemporalEmbedding`` in Time-Series-Library's ``layers/Embed.py``.
     """
 
     def __init__(self, d_model: int, embed_type: str = "fixed", freq: str = "h") -> None:
@@ -102,6 +140,7 @@ class TemporalEmbedding(nn.Module):
         self.month_embed = table(13, d_model)
 
     def forward(self, x: Float[Tensor, "B L marks"] | Int[Tensor, "B L marks"]) -> Float[Tensor, "B L d_model"]:
+        """The sum of a row of each table. Fractions are cut off; the models reject marks that have any."""
         month, day, weekday, hour, *minute = x.long().unbind(-1)  # [B, L]
         x = self.hour_embed(hour) + self.weekday_embed(weekday)  # [B, L, d_model]
         x = x + self.day_embed(day) + self.month_embed(month)
@@ -113,8 +152,14 @@ class TemporalEmbedding(nn.Module):
 class TimeFeatureEmbedding(nn.Module):
     """Calendar marks as real numbers in [-0.5, 0.5], mapped linearly.
 
+    Args:
+        d_model: width of a token.
+        freq: a key of ``MARKS``: how many marks a time step has.
+
     Raises:
         ValueError: unknown ``freq``.
+
+    Source: ``TimeFeatureEmbedding`` in Time-Series-Library's ``layers/Embed.py``.
     """
 
     def __init__(self, d_model: int, freq: str = "h") -> None:
@@ -122,6 +167,7 @@ class TimeFeatureEmbedding(nn.Module):
         self.embed = nn.Linear(marks_of(freq), d_model, bias=False)
 
     def forward(self, x: Float[Tensor, "B L marks"]) -> Float[Tensor, "B L d_model"]:
+        """A linear map of the marks, without bias."""
         return self.embed(x)  # [B, L, d_model]
 
 
@@ -137,6 +183,8 @@ class DataEmbedding(nn.Module):
 
     Raises:
         ValueError: odd ``d_model``, unknown ``embed_type`` or ``freq``.
+
+    Source: ``DataEmbedding`` in Time-Series-Library's ``layers/Embed.py``.
     """
 
     def __init__(
@@ -176,3 +224,16 @@ def marks_of(freq: str) -> int:
     if freq not in MARKS:
         raise ValueError(f"freq ({freq!r}) 必须是 {'、'.join(map(repr, MARKS))} 之一")
     return MARKS[freq]
+
+
+def mark_count(embed_type: str, freq: str) -> int:
+    """Number of marks a time step has when ``DataEmbedding(embed_type=embed_type, freq=freq)`` reads them.
+
+    Marks that are looked up in tables are month, day, weekday and hour whatever ``freq`` says, and the minute for "t".
+
+    Raises:
+        ValueError: unknown ``freq``.
+    """
+    if embed_type == "timeF":
+        return marks_of(freq)
+    return len(MARK_LIMITS) if freq == "t" else len(MARK_LIMITS) - 1

@@ -19,6 +19,11 @@ class ConvLayer(nn.Module):
 
     The circular padding is 2 on each side for a kernel of 3, so the convolution itself makes two tokens more than it
     gets. Time-Series-Library does so, and its checkpoints were trained with it.
+
+    Args:
+        c_in: width of a token, ``d_model``.
+
+    Source: ``ConvLayer`` in Time-Series-Library's ``layers/Transformer_EncDec.py``.
     """
 
     def __init__(self, c_in: int) -> None:
@@ -50,6 +55,8 @@ class EncoderLayer(nn.Module):
 
     Raises:
         ValueError: ``d_ff < 1``, unknown ``activation``.
+
+    Source: ``EncoderLayer`` in Time-Series-Library's ``layers/Transformer_EncDec.py``.
     """
 
     def __init__(
@@ -98,6 +105,8 @@ class Encoder(nn.Module):
 
     Raises:
         ValueError: no layer, or a number of ``conv_layers`` that does not fit between them.
+
+    Source: ``Encoder`` in Time-Series-Library's ``layers/Transformer_EncDec.py``.
     """
 
     def __init__(

@@ -10,10 +10,14 @@ from typing import Any
 
 from torch import nn
 
+from tsformers.models.task import require_same_series
+
 MODELS = {
     "PatchTST": "tsformers.models.patchtst",
     "iTransformer": "tsformers.models.itransformer",
     "Informer": "tsformers.models.informer",
+    "Transformer": "tsformers.models.transformer",
+    "Nonstationary_Transformer": "tsformers.models.nonstationary_transformer",
 }
 
 # Flags that Time-Series-Library's models read from its command line. Each model takes those it needs.
@@ -33,8 +37,13 @@ def create_model(name: str, **flags: Any) -> nn.Module:
     A flag that the model does not use is accepted, so one set of flags serves all models. Sizes and ``task_name`` that
     the model uses must be given; the rest has the library's defaults.
 
+    Args:
+        name: a key of ``MODELS``, spelt as Time-Series-Library does.
+        flags: names and values as on its command line; lengths in time steps.
+
     Raises:
-        ValueError: unknown model or flag (with the nearest known one), a missing flag, or whatever the model rejects.
+        ValueError: unknown model or flag (with the nearest known one), a missing flag, or whatever the model rejects;
+            ``c_out`` other than ``enc_in`` for a model that forecasts the series it is given (PatchTST, iTransformer).
     """
     if name not in MODELS:
         raise ValueError(f"没有叫 {name!r} 的模型{_did_you_mean(name, MODELS)}；已有：{'、'.join(MODELS)}")
@@ -47,6 +56,10 @@ def create_model(name: str, **flags: Any) -> nn.Module:
     missing = [flag for flag in needed if flag not in flags]
     if missing:
         raise ValueError(f"{name} 缺少参数 {'、'.join(missing)}（需要 {len(needed)} 个，缺 {len(missing)} 个）")
+    task_name = flags["task_name"]
+    gives_what_it_gets = "c_out" not in {p.name for p in parameters} and task_name != "classification"
+    if gives_what_it_gets and {"c_out", "enc_in"} <= flags.keys():
+        require_same_series(f"{name} 的 {task_name}", enc_in=flags["enc_in"], c_out=flags["c_out"])
     return model(**{p.name: flags[p.name] for p in parameters if p.name in flags})
 
 

@@ -9,12 +9,13 @@ Axes: B batch, N series, marks calendar features, token_count N plus marks, seq_
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Real, Shaped
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from tsformers.layers.attention import AttentionLayer, FullAttention
 from tsformers.layers.encoder import Encoder, EncoderLayer
-from tsformers.models.task import require_forecast
+from tsformers.models.task import FORECASTS, check_input, check_unread_mask, require_sizes, require_task
 
 
 class DataEmbedding_inverted(nn.Module):
@@ -25,6 +26,8 @@ class DataEmbedding_inverted(nn.Module):
         d_model: width of a token.
         embed_type, freq: unused, so that every embedding is built alike.
         dropout: rate on the tokens.
+
+    Source: ``DataEmbedding_inverted`` in Time-Series-Library's ``layers/Embed.py``.
     """
 
     def __init__(
@@ -35,7 +38,7 @@ class DataEmbedding_inverted(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, x: Float[Tensor, "B seq_len N"], x_mark: Float[Tensor, "B seq_len marks"] | None
+        self, x: Float[Tensor, "B seq_len N"], x_mark: Real[Tensor, "B seq_len marks"] | None
     ) -> Float[Tensor, "B token_count d_model"]:
         """One token for each series, then one for each mark if there are marks."""
         x = x.permute(0, 2, 1)  # [B, N, seq_len]
@@ -48,15 +51,25 @@ class DataEmbedding_inverted(nn.Module):
 class iTransformer(nn.Module):
     """Tokens that are series, an encoder, a linear map from each token to its forecast; normalisation around it.
 
+    Imputation and anomaly detection are the same path with ``seq_len`` steps in place of ``pred_len``. Classification
+    does not normalise, and reads all tokens at once, so there the number of series is fixed.
+
     Args:
-        task_name: "long_term_forecast" or "short_term_forecast", which are the same here.
+        task_name: "long_term_forecast" or "short_term_forecast", which are the same here; "imputation";
+            "anomaly_detection" and "classification", both without marks.
         seq_len, pred_len: given and forecast time steps.
         d_model, n_heads, e_layers, d_ff: sizes of the encoder.
         dropout: one rate everywhere.
         activation: "relu" or "gelu".
+        enc_in: N, the number of series; only "classification" reads it, and needs it.
+        num_class: number of classes; only "classification" reads it, and needs it.
 
     Raises:
-        ValueError: another task; ``d_model`` not divisible by ``n_heads``; ``e_layers < 1``; unknown ``activation``.
+        ValueError: another task; ``d_model`` not divisible by ``n_heads``; ``e_layers < 1``; unknown ``activation``;
+            ``pred_len < 1`` for a forecast; no ``enc_in`` or ``num_class`` for classification. In ``forward``: an input
+            of another rank or size, a ``mask`` with NaN.
+
+    Source: ``Model`` in Time-Series-Library's ``models/iTransformer.py``.
     """
 
     def __init__(
@@ -71,9 +84,12 @@ class iTransformer(nn.Module):
         d_ff: int,
         dropout: float = 0.1,
         activation: str = "gelu",
+        enc_in: int | None = None,
+        num_class: int | None = None,
     ) -> None:
         super().__init__()
-        self.task_name = require_forecast(task_name)
+        self.task_name = require_task(task_name, num_class)
+        require_sizes(seq_len=seq_len, d_model=d_model)
         self.seq_len = seq_len
         self.pred_len = pred_len
         self.enc_embedding = DataEmbedding_inverted(seq_len, d_model, dropout=dropout)
@@ -90,14 +106,25 @@ class iTransformer(nn.Module):
             ],
             norm_layer=nn.LayerNorm(d_model),
         )
-        self.projection = nn.Linear(d_model, pred_len)
+        if task_name in FORECASTS:
+            require_sizes(pred_len=pred_len)
+            self.projection = nn.Linear(d_model, pred_len)
+        elif num_class is not None and task_name == "classification":
+            if enc_in is None:
+                raise ValueError(f"enc_in ({enc_in}) 不能省略：task_name ({task_name!r}) 把全部变量的 token 一起读")
+            require_sizes(enc_in=enc_in)
+            self.dropout = nn.Dropout(dropout)
+            self.projection = nn.Linear(d_model * enc_in, num_class)
+        else:
+            self.projection = nn.Linear(d_model, seq_len)
+        self.enc_in = enc_in if task_name == "classification" else None
 
     def forecast(
         self,
         x_enc: Float[Tensor, "B seq_len N"],
-        x_mark_enc: Float[Tensor, "B seq_len marks"] | None,
+        x_mark_enc: Real[Tensor, "B seq_len marks"] | None,
         x_dec: Float[Tensor, "B dec_len N"] | None,
-        x_mark_dec: Float[Tensor, "B dec_len marks"] | None,
+        x_mark_dec: Real[Tensor, "B dec_len marks"] | None,
     ) -> Float[Tensor, "B pred_len N"]:
         """Reads ``x_enc`` and ``x_mark_enc``. N may differ from call to call: no weight depends on it."""
         means = x_enc.mean(dim=1, keepdim=True).detach()  # [B, 1, N]
@@ -115,14 +142,47 @@ class iTransformer(nn.Module):
         dec_out = dec_out * stdev + means
         return dec_out
 
+    def imputation(
+        self, x_enc: Float[Tensor, "B seq_len N"], x_mark_enc: Real[Tensor, "B seq_len marks"] | None
+    ) -> Float[Tensor, "B seq_len N"]:
+        """Every time step again, the hidden ones filled in. No mask is read: hidden steps count as zeros."""
+        return self.forecast(x_enc, x_mark_enc, None, None)
+
+    def anomaly_detection(self, x_enc: Float[Tensor, "B seq_len N"]) -> Float[Tensor, "B seq_len N"]:
+        """Every time step again: where it differs much from ``x_enc``, something was unusual. No marks."""
+        return self.forecast(x_enc, None, None, None)
+
+    def classification(self, x_enc: Float[Tensor, "B seq_len N"]) -> Float[Tensor, "B num_class"]:
+        """One score a class, from the tokens of all series side by side. Padded time steps count as they are."""
+        enc_out = self.enc_embedding(x_enc, None)  # [B, N, d_model]
+        enc_out, attns = self.encoder(enc_out)
+        output = self.dropout(F.gelu(enc_out))
+        output = output.flatten(1)  # [B, N*d_model]
+        return self.projection(output)  # [B, num_class]
+
     def forward(
         self,
         x_enc: Float[Tensor, "B seq_len N"],
-        x_mark_enc: Float[Tensor, "B seq_len marks"] | None,
+        x_mark_enc: Real[Tensor, "B seq_len marks"] | Real[Tensor, "B seq_len"] | None,
         x_dec: Float[Tensor, "B dec_len N"] | None,
-        x_mark_dec: Float[Tensor, "B dec_len marks"] | None,
-        mask: Tensor | None = None,
-    ) -> Float[Tensor, "B pred_len N"]:
-        """The forecast. ``mask`` belongs to imputation and is not read."""
+        x_mark_dec: Real[Tensor, "B dec_len marks"] | None,
+        mask: Shaped[Tensor, "B seq_len N"] | None = None,
+    ) -> Float[Tensor, "B pred_len N"] | Float[Tensor, "B seq_len N"] | Float[Tensor, "B num_class"]:
+        """What ``task_name`` asks for. ``x_dec`` and ``x_mark_dec`` are not read; anomaly detection and classification
+        do not read ``x_mark_enc`` either. ``mask`` is checked in imputation, but this model does not read it.
+
+        Raises:
+            ValueError: see the class.
+        """
+        check_input("x_enc", x_enc, B=None, seq_len=self.seq_len, enc_in=self.enc_in)
+        if self.task_name == "classification":
+            return self.classification(x_enc)
+        if self.task_name == "anomaly_detection":
+            return self.anomaly_detection(x_enc)
+        if x_mark_enc is not None:
+            check_input("x_mark_enc", x_mark_enc, B=x_enc.shape[0], seq_len=self.seq_len, marks=None)
+        if self.task_name == "imputation":
+            check_unread_mask(mask, x_enc)
+            return self.imputation(x_enc, x_mark_enc)
         dec_out = self.forecast(x_enc, x_mark_enc, x_dec, x_mark_dec)  # [B, pred_len, N]
         return dec_out[:, -self.pred_len :, :]  # [B, pred_len, N]
