@@ -60,6 +60,13 @@ def browser(session: nox.Session) -> None:
 
 
 @nox.session
+def peers(session: nox.Session) -> None:
+    """Compare our layers with those of ``transformers``, which were written by others."""
+    install(session, "-e", ".[peers]")
+    session.run("pytest", "tests/peers", *session.posargs, env=ENVIRONMENT)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check style, formatting and types."""
     install(session, "-e", ".[docs,tests,browser,lint]")
