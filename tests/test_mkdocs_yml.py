@@ -81,3 +81,13 @@ def test_no_api_page_of_a_module_that_is_gone() -> None:
     for page in (DOCS / "api").rglob("*.md"):
         named_modules |= set(re.findall(r"^::: (\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE))
     assert named_modules <= {*modules(), "tsformers"}
+
+
+def test_a_model_s_pages_follow_its_call_tree(config: dict[str, Any]) -> None:
+    """Previous and next lead along the navigation; a page's number says how deep in the call tree it stands."""
+    sections = [members for entry in config["nav"] for members in entry.values() if isinstance(members, list)]
+    pages = [[Path(path).name for page in members if isinstance(page, dict) for path in page.values() if isinstance(path, str)]
+             for members in sections]  # fmt: skip
+    reading = [names for names in pages if names and all(re.match(r"\d\d\w*-Layer\d", name) for name in names)]
+    assert len(reading) >= 3
+    assert [names for names in reading if names != sorted(names)] == []

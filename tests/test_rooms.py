@@ -23,6 +23,8 @@ RUNNERS = frozenset(
     {
         "blocks",
         "calls",
+        "effect",
+        "overview",
         "classify",
         "comment_text",
         "comments",
@@ -33,12 +35,13 @@ RUNNERS = frozenset(
         "process",
         "run",
         "snapshot",
+        "steps",
         "toys",
         "trace",
     }
     | {"walk"}
 )
-ADAPTERS = frozenset({"__main__", "commands", "fix", "formats", "mkdocs", "mutate", "report"})
+ADAPTERS = frozenset({"__main__", "commands", "fix", "formats", "mkdocs", "mutate", "report", "source_mutation"})
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,12 @@ FREQ = {4: "h", 5: "t"}  # a freq with so many marks
 
 PATCHTST_SIZES = (
     dict(B=2, C=4, marks=4, seq_len=17, pred_len=7, patch_len=5, stride=3, d_model=16, n_heads=2, d_ff=64, e_layers=2),
-    dict(B=3, C=5, marks=6, seq_len=29, pred_len=13, patch_len=9, stride=4, d_model=22, n_heads=2, d_ff=44, e_layers=2),
+    dict(B=3, C=5, marks=6, seq_len=29, pred_len=13, patch_len=9, stride=4, d_model=22, n_heads=2, d_ff=44, e_layers=3),
     dict(B=5, C=2, marks=4, seq_len=33, pred_len=11, patch_len=7, stride=4, d_model=18, n_heads=3, d_ff=40, e_layers=3),
 )
 ITRANSFORMER_SIZES = (
     dict(B=3, N=5, marks=4, seq_len=12, pred_len=7, d_model=8, n_heads=2, d_ff=32, e_layers=2),
-    dict(B=3, N=6, marks=4, seq_len=13, pred_len=5, d_model=14, n_heads=2, d_ff=28, e_layers=2),
+    dict(B=3, N=6, marks=4, seq_len=13, pred_len=5, d_model=14, n_heads=2, d_ff=28, e_layers=3),
     dict(B=2, N=7, marks=5, seq_len=17, pred_len=11, d_model=24, n_heads=3, d_ff=40, e_layers=3),
 )
 INFORMER_SIZES = (
@@ -60,7 +60,7 @@ TRANSFORMER_SIZES = (
     ),
     dict(
         B=2, enc_in=9, c_out=7, marks=5, seq_len=21, label_len=6, pred_len=8, d_model=30, n_heads=3, d_ff=40,
-        e_layers=3, d_layers=2,
+        e_layers=2, d_layers=2,
     ),
 )  # fmt: skip
 NONSTATIONARY_TRANSFORMER_SIZES = tuple(

@@ -38,7 +38,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project's pages, and beside each the copies that are spoiled, one folder a kind."""
     folder = tmp_path_factory.mktemp("planted")
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns("api"))
-    shutil.copytree(ROOT / "tsformers", folder / "tsformers", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("tsformers", "overrides"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     (folder / "pyproject.toml").write_text(
         re.sub(r"time_limit = \d+", f"time_limit = {LIMIT}", settings), encoding="utf-8"

@@ -133,7 +133,7 @@ class Winding(nn.Module):
         y = y + 1  # twice
         if deep:
             # only some get here
-            extra = y.transpose(1, 2)
+            extra = y.transpose(1, 2)  # [B, D, L]
             y = y + extra.sum()
         else:
             y = y - 1
@@ -144,7 +144,7 @@ class Winding(nn.Module):
                 [turned, turned],  # [B, 2*D, L]
                 dim=1,
             )
-        left, right = joined.chunk(2, dim=1)
+        left, right = joined.chunk(2, dim=1)  # [B, D, L]
         while len(self.calls) < 3:
             self.calls.append(0)
         y = y + 1
@@ -289,3 +289,33 @@ def early_out(x, early):
 
 def returning() -> Toy:
     return Toy(early_out, (3, True))
+
+
+class Held(nn.Module):
+    """Calls a layer that it holds: what it gets under a new name is as long as that layer likes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.narrow = nn.Linear(4, 2).double()
+
+    def helper(self, x):
+        return self.narrow(x).sum(-1)
+
+    def rebound(self, x):
+        x = self.narrow(x)
+        return x
+
+    def forward(self, x):
+        y = self.narrow(x)
+        z = self.helper(x)
+        return y, z, self.rebound(x)
+
+
+def held() -> Toy:
+    return Toy(Held().eval(), (torch.ones(2, 3, 4, dtype=torch.float64),))
+
+
+def library() -> Toy:
+    """A toy of code that is nobody's of this project."""
+    x = torch.arange(24, dtype=torch.float64).reshape(2, 3, 4) / 10
+    return Toy(_fill(nn.TransformerEncoderLayer(4, 2, 8)), (x,))

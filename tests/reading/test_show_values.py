@@ -154,7 +154,7 @@ def test_axis_names_carry_their_meaning() -> None:
     html = axes_html(("B*C", "6", "d_model"))
     assert re.sub("<[^>]*>", "", html) == "(B*C, 6, d_model)"
     assert html.count("<span") == 3
-    assert 'data-axis="model" title="d_model：模型宽度"' in html
+    assert 'data-axis="model" data-symbol="d_model"' in html
     assert meaning(("B*C", "6", "sizes.d_model")) == "批大小·通道数 × 6 × 模型宽度"
 
 

@@ -7,10 +7,25 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import Any
 
-from tsformers.reading.commands import BROKEN, check
+from tsformers.reading.commands import BROKEN, check, fix, mutate, trace
 
-COMMANDS = (check,)
+COMMANDS = (check, fix, trace, mutate)
+
+
+class _Version(argparse.Action):
+    """Says the versions; found only when asked for, and without importing torch."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **rest: Any) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, **rest)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from importlib.metadata import version
+
+        python = ".".join(map(str, sys.version_info[:3]))
+        print(f"tsformers {version('tsformers')}, torch {version('torch')}, Python {python}")
+        parser.exit()
 
 
 def parser() -> argparse.ArgumentParser:
@@ -18,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m tsformers.reading",
         description="Check reading pages: recompute every shape and value that a page states.",
     )
+    main.add_argument("--version", action=_Version, help="show the versions of the package, torch and Python")
     commands = main.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in COMMANDS:
         command.add(commands)
@@ -30,7 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # whatever the locale
     options = parser().parse_args(arguments)
     try:
-        return int(options.run(options))
+        status = int(options.run(options))
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # whoever read the report has seen enough; what is left of it goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN
     except Exception:
         traceback.print_exc()
         print("The checker itself failed; this is a bug in tsformers.reading.", file=sys.stderr)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import doctest
-import io
 import re
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -17,9 +16,15 @@ import torch
 
 from tsformers.reading.evaluate import copied, unchanged
 from tsformers.reading.failure import Failure
+from tsformers.reading.hermetic import refused
+from tsformers.reading.limits import Captured, Stopped, TimeUp, out_of_memory
 from tsformers.reading.literals import Scalar
 from tsformers.reading.page import Fence
+from tsformers.reading.record import Printed
+from tsformers.reading.standard import printers
 
+MEMORY = "内存超过上限；这一页在这里停下"
+PROMPT = re.compile(r"\s*(?:>>>|\.\.\.)(?: |$)")
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?")
 
 
@@ -30,6 +35,9 @@ class Block:
     fence: Fence
     path: str
     broken: frozenset[str] = frozenset()  # names that an earlier block failed to bind: their absence is said once
+    printed: list[Printed] = field(default_factory=list)  # by the examples that ran
+    output_limit: int = 2**20  # bytes
+    loud: list[Failure] = field(default_factory=list)  # that it printed more
 
     def failure(self, kind: str, row: int, column: int, **said: str) -> Failure:
         """A failure at a row (from 0) and column (from 0) of the block's code."""
@@ -40,16 +48,33 @@ class Block:
     def at_line(self, kind: str, line: int, column: int, **said: str) -> Failure:
         return self.failure(kind, line - self.fence.code_line, column, **said)
 
+    def listen(self, stream: Captured) -> None:
+        """Note that a block printed more than it may, at the line that did."""
+        if stream.over is None or self.loud:
+            return
+        line, column = stream.over
+        row, rows = line - self.fence.code_line, self.fence.code.split("\n")
+        limit = f"{self.output_limit / 2**20:.3g} MiB"
+        said = {"expected": f"≤ {limit}", "message": f"这一围栏的输出超过上限 {limit}；多出的部分没有保留"}
+        if not 0 <= row < len(rows):
+            self.loud.append(Failure(self.path, self.fence.line, self.fence.column, "output", **said))
+            return
+        skipped = prompt(rows[row]) if self.fence.kind == "example" else 0
+        column = skipped + characters(rows[row][skipped:], column)
+        self.loud.append(self.failure("output", row, column, claim=rows[row].strip(), **said))
+
 
 class Namespace(dict[str, Any]):
     """A page's names. While a block runs the state's names stand before them; a block may not bind them anew."""
 
     def __init__(self) -> None:
-        super().__init__(__name__="__page__", __builtins__=__builtins__)
+        self.given: dict[str, Any] = {"__name__": "__page__", "__builtins__": __builtins__, **printers()}
+        super().__init__(self.given)
 
     @property
     def own(self) -> dict[str, Any]:
-        return {name: value for name, value in self.items() if name not in ("__name__", "__builtins__")}
+        """The names that the page's blocks bound."""
+        return {name: value for name, value in self.items() if self.given.get(name, self) is not value}
 
     @contextmanager
     def showing(self, frame: Mapping[str, Any], changed: list[str]) -> Iterator[None]:
@@ -85,13 +110,15 @@ def run_exec(block: Block, names: Namespace, frame: Mapping[str, Any]) -> tuple[
         name, row, column = taken
         return "", block.failure("exec", row, column, claim=name, message=f"代码块{_taken(name)}")
     ast.increment_lineno(tree, fence.code_line - 1)
-    stream = io.StringIO()
+    stream = Captured(block.path, block.output_limit)
     changed: list[str] = []
     try:
         with redirect_stdout(stream), redirect_stderr(stream), names.showing(frame, changed):
             exec(compile(tree, block.path, "exec", dont_inherit=True), names)
     except BaseException as error:
         return _raised(block, error, expected, stream.getvalue())
+    finally:
+        block.listen(stream)
     if changed:
         said = {"claim": fence.code.split("\n")[0], "message": f"代码块{_changed(changed)}"}
         return stream.getvalue(), Failure(block.path, fence.line, fence.column, "exec", **said)
@@ -104,11 +131,11 @@ def run_exec(block: Block, names: Namespace, frame: Mapping[str, Any]) -> tuple[
 
 def _raised(block: Block, error: BaseException, expected: str, printed: str) -> tuple[str, Failure | None]:
     name = type(error).__name__
-    if isinstance(error, TimeUp):
+    if isinstance(error, (TimeUp, Stopped)):
         raise error
     if _expected(expected, error):
         return f"{printed}{name}: {error}\n", None
-    if isinstance(error, NameError) and error.name in block.broken:
+    if refused(error) or (isinstance(error, NameError) and error.name in block.broken):
         return printed, None
     line, column = where(error, block.path, block.fence.code_line)
     kind = "exit" if isinstance(error, SystemExit) else "exec"
@@ -122,6 +149,9 @@ def _raised(block: Block, error: BaseException, expected: str, printed: str) -> 
     rows = block.fence.code.split("\n")
     column = characters(rows[row], column) if 0 <= row < len(rows) else 0
     said = {"claim": _row(block.fence, row), "expected": expected, "actual": f"{name}: {error}", "message": message}
+    if out_of_memory(error):
+        said |= {"message": f"{MEMORY}：{name}: {error}"}
+        raise Stopped(block.failure("memory", row, column, **said)) from None
     return printed, block.failure(kind, row, column, **said)
 
 
@@ -135,10 +165,6 @@ def _taken(name: str) -> str:
 
 def _changed(names: list[str]) -> str:
     return f"就地改变了当前状态里的 {'、'.join(names)}；之后的声明说的是源码算出的值，请先复制（clone）"
-
-
-class TimeUp(BaseException):
-    """The page's time is over. Not an Exception, so that a block's own handlers let it pass."""
 
 
 def where(error: BaseException, path: str, default: int) -> tuple[int, int]:
@@ -155,6 +181,12 @@ def where(error: BaseException, path: str, default: int) -> tuple[int, int]:
 def characters(line: str, count: int) -> int:
     """How many characters the first ``count`` bytes of a line are: Python's own columns count bytes."""
     return len(line.encode()[:count].decode(errors="ignore"))
+
+
+def prompt(row: str) -> int:
+    """How many characters stand before the code in a row of a pycon fence."""
+    found = PROMPT.match(row)
+    return found.end() if found is not None else 0
 
 
 def _row(fence: Fence, row: int) -> str:
@@ -222,6 +254,7 @@ def run_examples(block: Block, names: Namespace, frame: Mapping[str, Any]) -> tu
             failure = _judge_example(example, block, names, frame)
             if failure is not None:
                 failures.append(failure)
+    failures += block.loud
     if changed:
         said = {"claim": fence.code.split("\n")[0], "message": f"示例{_changed(changed)}"}
         failures.append(Failure(block.path, fence.line, fence.column, "example", **said))
@@ -236,6 +269,12 @@ def _judge_example(
     if taken is not None:
         return block.failure("example", example.lineno, 0, claim=claim, message=f"示例{_taken(taken)}")
     got, error = _run_example(example, block, names)
+    block.printed.append(Printed(example.lineno, got, error is not None))
+    if refused(error):
+        return None
+    if out_of_memory(error):
+        said = {"claim": claim, "actual": got.strip(), "message": f"{MEMORY}：{got.strip()}"}
+        raise Stopped(block.failure("memory", example.lineno, example.indent, **said)) from None
     if isinstance(error, SystemExit):
         message = "示例调用了退出；页面里的代码不能结束进程"
         return block.failure("exit", example.lineno, 0, claim=claim, actual=got.strip(), message=message)
@@ -269,15 +308,19 @@ def _rebound_by(example: doctest.Example, frame: Mapping[str, Any]) -> str | Non
 
 
 def _run_example(example: doctest.Example, block: Block, names: Namespace) -> tuple[str, BaseException | None]:
-    stream = io.StringIO()
+    stream = Captured(block.path, block.output_limit)
     torch.set_printoptions(profile="default")
     try:
+        tree = ast.parse(example.source, block.path, "single")
+        ast.increment_lineno(tree, block.fence.code_line - 1 + example.lineno)
         with redirect_stdout(stream), redirect_stderr(stream):
-            exec(compile(example.source, block.path, "single", dont_inherit=True), names)
-    except TimeUp:
+            exec(compile(tree, block.path, "single", dont_inherit=True), names)
+    except (TimeUp, Stopped):
         raise
     except BaseException as error:
         return traceback.format_exception_only(error)[-1], error
+    finally:
+        block.listen(stream)
     return stream.getvalue(), None
 
 

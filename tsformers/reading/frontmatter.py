@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -106,7 +107,7 @@ class _Reader:
     def line(self, node: yaml.Node) -> int:
         return node.start_mark.line + 2
 
-    def pairs(self, mapping: yaml.MappingNode, what: str) -> list[tuple[yaml.Node, str, yaml.Node]]:
+    def pairs(self, mapping: yaml.MappingNode, what: str) -> Sequence[tuple[yaml.Node, str, yaml.Node]]:
         seen: set[str] = set()
         pairs = []
         for key, node in mapping.value:

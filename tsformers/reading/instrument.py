@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
+from typing import Any, cast
 
 from tsformers.reading.statements import BLOCKS, LOOPS, Function, Node, SourceError, without_docstring
 
@@ -62,7 +64,7 @@ class _Expressions(ast.NodeTransformer):
         else:
             super().generic_visit(node)
         if isinstance(node, RECORDED) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-            return self._wrap(node, original)
+            return self._wrap(node, cast(ast.expr, original))
         return node
 
     def _callee(self, func: ast.expr) -> ast.expr:
@@ -167,20 +169,22 @@ def instrument(function: Function, plain: FunctionType, first_statement: int, fi
     new = _Statements(function, table, first_statement).block(body)
     tree.body = [ast.Expr(_hook("entry", first_statement)), *new, ast.Expr(_hook("ended", first_statement))]
     tree.decorator_list = []
-    shell: ast.stmt = ast.ClassDef(function.owner or "_", bases=[], keywords=[], body=[tree], decorator_list=[])
+    shell: ast.ClassDef | ast.FunctionDef = ast.ClassDef(
+        function.owner or "_", bases=[], keywords=[], body=[tree], decorator_list=[]
+    )
     if not function.owner:
         shell = tree
     names = [ast.arg(name) for name in plain.__code__.co_freevars if name != "__class__"]
     outer = ast.FunctionDef(
         "__outer__",
         ast.arguments(posonlyargs=[], args=names, kwonlyargs=[], kw_defaults=[], defaults=[]),
-        body=[shell],
+        # A function that names itself, or its class, means the module's; in here it would be a variable of the shell.
+        body=[shell] if shell.name in plain.__code__.co_freevars else [ast.Global([shell.name]), shell],
         decorator_list=[],
     )
-    if hasattr(ast, "type_param"):  # Python 3.12
-        outer.type_params = []
-        if isinstance(shell, ast.ClassDef):
-            shell.type_params = []
+    for made in (outer, shell):
+        if "type_params" in made._fields and not hasattr(made, "type_params"):  # Python 3.12
+            vars(made)["type_params"] = []
     module = ast.Module([outer], type_ignores=[])
     _place(module, tree.lineno)
     future = plain.__code__.co_flags & 0x1000000  # from __future__ import annotations
@@ -192,9 +196,10 @@ def instrument(function: Function, plain: FunctionType, first_statement: int, fi
 
 def _place(tree: ast.AST, line: int) -> None:
     """Give each made node the place of the original node it stands in, so that tracebacks name true lines."""
-    for child in ast.iter_child_nodes(tree):
+    children: Iterator[Any] = ast.iter_child_nodes(tree)
+    for child in children:
         if "lineno" in child._attributes and getattr(child, "lineno", None) is None:
-            lines = [n.lineno for n in ast.walk(child) if getattr(n, "lineno", None) is not None]
+            lines = [line for n in ast.walk(child) if (line := getattr(n, "lineno", None)) is not None]
             child.lineno = child.end_lineno = min(lines, default=line)
             child.col_offset = child.end_col_offset = 0
         _place(child, getattr(child, "lineno", line))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from markdown_exec import base_format, formatters
 from mkdocs.config.base import Config
@@ -18,13 +21,25 @@ from mkdocs.structure.pages import Page as SitePage
 from mkdocs.utils import get_relative_url
 from pymdownx.superfences import SuperFencesException
 
-from tsformers.reading.page import read_page
+from tsformers.reading.built import Dead, dead_links
+from tsformers.reading.coverage import per_model, summary_lines
+from tsformers.reading.failure import Failure
+from tsformers.reading.links import DeadLink, Library
+from tsformers.reading.notebook import cells, notebook, script
+from tsformers.reading.offline import write_zip
+from tsformers.reading.page import Link, read_page
 from tsformers.reading.render import ATTRIBUTE, FENCE, Rendered, Site, render
 from tsformers.reading.report import summary
+from tsformers.reading.revision import Revision, report_address, revision
 from tsformers.reading.run import Result, check_pages
+from tsformers.reading.settings import load_settings, term_meanings
+from tsformers.reading.show import axes_table, glossary, terms_table, toys_of, used_by, word_attributes, words_of
+from tsformers.reading.status import STATUS, failures_html, status_html
+from tsformers.reading.uses import Use, page_title, uses
 
 log = get_plugin_logger("tsformers.reading")
 DIRECTIVE = re.compile(r"^::: ([\w.]+)", re.MULTILINE)
+AXES, TERMS, OFFLINE = (f"<!-- reading: {part} -->" for part in ("axes", "terms", "offline"))
 KEYED = re.compile(rf'<code([^>]*?) {ATTRIBUTE}="([^"]+)"([^>]*)>')
 
 
@@ -38,9 +53,15 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
     def __init__(self) -> None:
         self.serving = False
         self.results: dict[str, Result] = {}
+        self.files: dict[str, File] = {}
+        self.library = Library(Path(), whole=True)
         self.api: dict[str, File] = {}
         self.reads: dict[str, File] = {}
         self.rendered: dict[str, Rendered] = {}
+        self.uses: dict[str, tuple[Use, ...]] = {}
+        self.terms: dict[str, str] = {}
+        self.revision = Revision()
+        self.zip = ""
 
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
         self.serving = command == "serve"
@@ -49,6 +70,12 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
         fences = config.mdx_configs.setdefault("pymdownx.superfences", {}).setdefault("custom_fences", [])
         fences.append({"name": FENCE, "class": FENCE, "validator": _keyed, "format": self._fragment})
         formatters["python"] = self._recorded
+        folder = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
+        self.terms = term_meanings(load_settings(Path(config.docs_dir)))
+        self.revision = revision(folder)
+        self.zip = "" if self.serving else str(config.extra.get("offline_copy", ""))
+        known = f'<span class="tsf-revision" title="{self.revision.commit}">{self.revision}</span>'
+        config.copyright = " · ".join(part for part in (config.copyright, known) if part)
         return config
 
     @event_priority(100)
@@ -57,13 +84,18 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
         sources = [file for file in files.documentation_pages() if file.abs_src_path]
         paths = [Path(str(file.abs_src_path)) for file in sources]
         pages = [read_page(path, given=Path(os.path.relpath(path)).as_posix()) for path in paths]
-        results = check_pages(pages, paths)
+        results = check_pages(pages, paths, reuse=self.serving)
         self.results = {file.src_uri: result for file, result in zip(sources, results, strict=True)}
+        self.files = {file.src_uri: file for file in sources}
+        self.library = Library(Path(config.docs_dir), whole=True)
+        for file, page in zip(sources, pages, strict=True):
+            self.library.know(file.src_uri, page)
         self._index(sources, results)
         failures = [failure for result in results for failure in result.failures]
         for failure in failures:
             log.error("%s", failure)
-        log.info("%s", summary(results))
+        for line in [*summary_lines(per_model(result.reading for result in results)), summary(results)]:
+            log.info("%s", line)
         if failures and not self.serving:
             raise PluginError(f"{len(failures)} failures on the pages; nothing was built")
         return files
@@ -75,18 +107,59 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
                 self.api[name] = file
             for subject in result.reading.subjects:
                 self.reads.setdefault(subject.function, file)
+        self.uses = uses(zip([file.src_uri for file in sources], results, strict=True))
 
     @event_priority(100)  # before any plugin changes the text, whose places are those of the file
     def on_page_markdown(self, markdown: str, *, page: SitePage, config: MkDocsConfig, files: Files) -> str:
         result = self.results.get(page.file.src_uri)
         if result is None:
             return markdown
-        number = sorted(self.results).index(page.file.src_uri)
-        rendered = render(result.page, result.reading, self._site(page), f"s{number}")
+        prefix = f"s{sorted(self.results).index(page.file.src_uri)}"
+        rendered = render(result.page, result.reading, self._site(page, prefix, config), prefix)
         self.rendered[page.file.src_uri] = rendered
+        for mark, html in self._marks(page).items():
+            if mark in rendered.markdown:
+                fence = self._fence(rendered, f"{prefix}-{len(rendered.fragments)}", html())
+                rendered.markdown = rendered.markdown.replace(mark, fence)
+        if result.failures:  # only ``mkdocs serve`` gets here with one
+            rendered.markdown = (
+                self._fence(rendered, f"{prefix}-red", failures_html(result.failures)) + rendered.markdown
+            )
         return rendered.markdown
 
-    def _site(self, page: SitePage) -> Site:
+    @staticmethod
+    def _fence(rendered: Rendered, key: str, html: str) -> str:
+        """A fence that stands for a block of HTML of the page."""
+        rendered.fragments[key] = html
+        return f'\n\n```{FENCE} key="{key}"\n```\n\n'
+
+    def _marks(self, page: SitePage) -> dict[str, Callable[[], str]]:
+        """What stands for a mark that a page of the site holds."""
+
+        def status() -> str:
+            return status_html([(self._towards(name, page), result) for name, result in self.results.items()])
+
+        def axes() -> str:
+            return axes_table(toys_of(result.reading for result in self.results.values()))
+
+        return {
+            STATUS: status,
+            AXES: axes,
+            TERMS: lambda: terms_table(self.terms),
+            OFFLINE: lambda: self._offline(page),
+        }
+
+    def _offline(self, page: SitePage) -> str:
+        """The link to the copy of the whole site; it is not in the copy."""
+        if not self.zip:
+            return ""
+        address = escape(get_relative_url(self.zip, page.url))
+        return f'<p class="tsf-along">带走整个网站：<a href="{address}" download>{escape(self.zip)}</a>，解开后从磁盘打开，搜索也能用。</p>'
+
+    def _towards(self, name: str, page: SitePage) -> str:
+        return get_relative_url(self.files[name].url, page.url)
+
+    def _site(self, page: SitePage, prefix: str, config: MkDocsConfig) -> Site:
         def api(name: str) -> str:
             parts = name.split(".")
             for size in range(len(parts), 0, -1):
@@ -101,29 +174,131 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
             layer = re.search(r"Layer(\d)", file.name)
             if layer is not None:
                 layers[name] = int(layer[1])
-        return Site(api, pages, layers)
+        here = page.file.src_uri
+        result = self.results[here]
+
+        def report(anchor: str, step: str) -> str:
+            where = f"{page.canonical_url or page.url}#{anchor}"
+            return report_address(
+                config.repo_url or "", f"{page_title(result.page)}：{step}", f"{where}\n{self.revision}\n"
+            )
+
+        return Site(
+            api=api,
+            wiki=lambda target: self.library.written(target, here),
+            pages=pages,
+            layers=layers,
+            terms=self.terms,
+            uses=lambda function: used_by(self.uses.get(function, ()), lambda name: self._towards(name, page), here),
+            along=[(name, name) for name in _carried(page.file)] if self._carries(here) else (),
+            report=report,
+        )
+
+    def _carries(self, name: str) -> bool:
+        """Whether a page is written as notebook and script too: it reads functions, and all of it ran."""
+        return bool(self.results[name].reading.subjects) and not self.results[name].failures
 
     def on_page_content(self, html: str, *, page: SitePage, config: MkDocsConfig, files: Files) -> str:
         """Put what was evaluated on each verified claim; every key must have come through the Markdown."""
         rendered = self.rendered.get(page.file.src_uri)
         if rendered is None:
             return html
-        missing = set(rendered.proofs)
+        missing = {*rendered.proofs, *rendered.words}
 
         def proven(match: re.Match[str]) -> str:
             key = match[2]
             missing.discard(key)
+            if key in rendered.words:
+                return f"<code{match[1]}{match[3]} {word_attributes(rendered.words[key])}>"
             proof = escape(rendered.proofs[key])
+            axes = f' data-axes="{escape(rendered.axes[key])}"' if key in rendered.axes else ""
             return (
-                f'<code{match[1]}{match[3]} class="claim" tabindex="0" data-proof="{proof}" aria-description="{proof}">'
+                f'<code{match[1]}{match[3]} class="claim" tabindex="0"{axes} data-proof="{proof}" '
+                f'aria-description="{proof}">'
             )
 
         html = KEYED.sub(proven, html)
-        if missing:
+        if missing and not self.results[page.file.src_uri].failures:
             raise PluginError(
                 f"{page.file.src_uri}: {len(missing)} verified claims are lost in rendering: {sorted(missing)}"
             )
-        return html
+        words = {**self.terms, **words_of(self.results[page.file.src_uri].reading)}
+        return html + glossary(html, words)
+
+    @event_priority(-100)  # after every plugin that writes files
+    def on_post_build(self, *, config: MkDocsConfig) -> None:
+        """Write what a reader takes along; then follow every address of the built pages that stays on the site."""
+        site = Path(config.site_dir)
+        self._carry(site, config)
+        built = {file.dest_uri: name for name, file in self.files.items() if (site / file.dest_uri).is_file()}
+        dead = dead_links(site, sorted(built), urlsplit(config.site_url or "").path or "/")
+        failures = sorted(self._placed(built[link.page], link) for link in dead)
+        for failure in failures:
+            log.error("%s", failure)
+        if failures and not self.serving:
+            raise PluginError(f"{len(failures)} dead links in the built site")
+
+    def _carry(self, site: Path, config: MkDocsConfig) -> None:
+        """Each reading page as notebook and script beside it, the whole site as a zip in it."""
+        for name, file in self.files.items():
+            if not self._carries(name):
+                continue
+            result = self.results[name]
+            address = (
+                f"[{file.url}]({posixpath.join(config.site_url, file.url)})" if config.site_url else f"`{file.url}`"
+            )
+            about = [f"写自 {config.site_name} 的 {address}，{self.revision}。"]
+            written = cells(result.page, result.reading, self._carried_link(name, config), about)
+            folder = (site / file.dest_uri).parent
+            for target, text in zip(_carried(file), (notebook(written), script(written)), strict=True):
+                (folder / target).write_text(text, encoding="utf-8", newline="\n")
+        if self.zip:
+            home = next((r.fragments for n, r in self.rendered.items() if n == "index.md"), {})
+            link = next((html for html in home.values() if f'href="{self.zip}"' in html), "")
+            write_zip(site, self.zip, without=link)
+
+    def _carried_link(self, here: str, config: MkDocsConfig) -> Callable[[Link], str]:
+        """Where a link leads from the notebook of a page: to the other notebook, else to the site."""
+
+        def address(link: Link) -> str:
+            try:
+                file, anchor = (self.library.wiki if link.kind == "wiki" else self.library.address)(link.target, here)
+            except DeadLink:
+                return ""
+            if not file:
+                return link.target
+            if file == here or file not in self.files:
+                return ""
+            lead = self.files[file]
+            folder = posixpath.dirname(self.files[here].dest_uri) or "."
+            if self._carries(file):
+                beside = posixpath.join(posixpath.dirname(lead.dest_uri), _carried(lead)[0])
+                return posixpath.relpath(beside, folder)
+            url = (
+                posixpath.join(config.site_url, lead.url)
+                if config.site_url
+                else posixpath.relpath(lead.dest_uri, folder)
+            )
+            return url + (f"#{anchor}" if anchor else "")
+
+        return address
+
+    def _placed(self, name: str, dead: Dead) -> Failure:
+        """A dead link at its place on the page; at the top where the page's text holds no such link."""
+        page = self.results[name].page
+        line, column = 1, 1
+        for link in page.links:
+            try:
+                lead = self.library.wiki if link.kind == "wiki" else self.library.address
+                file, anchor = lead(link.target, name)
+            except DeadLink:
+                continue
+            if file in self.files and (self.files[file].dest_uri, anchor) == (dead.target, dead.anchor):
+                line, column = link.line, link.column
+                break
+        what = f"里没有锚点 #{dead.anchor}" if dead.anchor else "不存在"
+        message = f"构建出的网站里，{dead.address} 是死链接：{dead.target} {what}"
+        return Failure(page.path, line, column, "link", dead.address, message=message)
 
     def _look_up(self, key: str, which: str) -> str:
         for rendered in self.rendered.values():
@@ -142,6 +317,12 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
         key = options.get("extra", {}).pop(FENCE, "")
         output = self._look_up(key, "outputs")
         return base_format(language="python", run=lambda code, **extra: output, **options)
+
+
+def _carried(file: File) -> tuple[str, str]:
+    """The names of the notebook and the script of a page."""
+    stem = Path(file.src_uri).stem
+    return f"{stem}.ipynb", f"{stem}.py"
 
 
 def _keyed(language: str, inputs: dict[str, str], options: dict[str, Any], attrs: dict[str, Any], md: Any) -> bool:

@@ -119,6 +119,7 @@ class Page:
     problems: tuple[Failure, ...]  # what is wrong already: unclosed fences, bad options, bad front matter, guard
     prose: tuple[Prose, ...] = ()
     links: tuple[Link, ...] = ()
+    look: bool = False  # record everything that is known after the last step, too
 
 
 def read_page(path: str | Path, *, given: str | None = None) -> Page:

@@ -2,84 +2,163 @@
 
 from __future__ import annotations
 
+import importlib
+import locale
 import os
 import random
+import shutil
 import signal
 import sys
 import tempfile
+import time
 import traceback
 import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
 from tsformers.reading.failure import Failure
-from tsformers.reading.page import Page
+from tsformers.reading.limits import Cage, TimeUp, out_of_memory
+from tsformers.reading.page import Fence, Page, Span
+from tsformers.reading.record import Evidence, Reading
 from tsformers.reading.settings import Settings
 
+STAND_IN = "page"  # what stands in a report for the name of the page's own folder, another one at each run
 
-def run_in_process(page: Page, settings: Settings, search: str, pipe: Connection) -> None:
-    """Entry of the child. Sends ("ready",), then ("step", index) before each step, then ("done", reading, failures).
 
-    Where the checker itself fails the last word is ("broken", traceback).
+def run_in_process(
+    page: Page, settings: Settings, path: Sequence[str], environment: Mapping[str, str], pipe: Connection
+) -> None:
+    """Entry of the child: run ``page`` with this ``path`` of modules and no other ``environment``.
+
+    Sends ("ready",), then ("step", index) before each step, then ("done", reading, failures, reached). Where the checker
+    itself fails the last word is ("broken", traceback).
     """
-    import torch
-
-    from tsformers.reading.blocks import TimeUp
+    from tsformers.reading.hermetic import Guard
     from tsformers.reading.walk import Walker
 
     if hasattr(os, "setpgrp"):
         os.setpgrp()  # so that what the page starts ends with it
+    _silence()
+    folder = tempfile.mkdtemp(prefix="page-")
+    _pin(folder, path, environment)
+    guard = Guard(page.path, folder)
+    guard.install()
+
+    def progress(index: int) -> None:
+        guard.look_for_strays()
+        guard.step = index  # -1 before the first step, when the toys run
+        pipe.send(("step", index))
+
+    walker = Walker(page, settings, progress)
+    cage = Cage(settings.memory_limit)
+    _alarm(settings.time_limit)
+    pipe.send(("ready",))
+    failures: list[Failure] = []
+    try:
+        cage.close()
+        guard.closed = True
+        walker.walk()
+    except TimeUp as error:
+        failures.append(_late(page, guard.step, error, settings))
+    except Exception as error:
+        _alarm(0)
+        if not out_of_memory(error):
+            guard.closed = False
+            cage.open()
+            pipe.send(("broken", traceback.format_exc()))
+            return
+        failures.append(memory(page.path, *place(page, guard.step), settings))
+    finally:
+        _alarm(0)
+        cage.open()
+        guard.look_for_strays()
+        reached = guard.everything_reached()
+        guard.closed = False
+        os.chdir("/")
+        shutil.rmtree(folder, ignore_errors=True)
+    reading, failures = _with_hits(page, walker.reading, [*walker.failures, *failures], guard)
+    pipe.send(("done", *_without_folder(reading, failures, folder), reached))
+    pipe.close()
+
+
+def _silence() -> None:
+    """What writes through C goes nowhere; the page's own output is captured above it."""
     sink = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
-        os.dup2(sink, descriptor)  # what writes through C goes nowhere; the page's own output is captured above it
-    for folder in (str(settings.root), search):
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
+        os.dup2(sink, descriptor)
+    os.close(sink)
+
+
+def _pin(folder: str, path: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Make everything global the same for each page, whatever its place in the order and whoever started the checker."""
+    import torch
+
+    os.environ.clear()
+    own = {"HOME": folder, "TMPDIR": folder, "TORCHINDUCTOR_CACHE_DIR": folder, "PATH": os.defpath}
+    os.environ.update({**environment, **own})
+    if hasattr(time, "tzset"):
+        time.tzset()
+    for name in ("C.UTF-8", "C"):
+        try:
+            locale.setlocale(locale.LC_ALL, name)
+            break
+        except locale.Error:
+            continue  # a system without it has the plain one
+    sys.path[:] = path
+    sys.argv[:] = [""]
+    sys.dont_write_bytecode = True
+    os.chdir(folder)
+    tempfile.tempdir = folder
+    warnings.resetwarnings()
+    warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float32)
     torch.set_printoptions(profile="default")
+    torch.set_grad_enabled(True)
     torch.manual_seed(0)
     random.seed(0)
-    warnings.simplefilter("ignore")
-    folder = tempfile.mkdtemp(prefix="page-")
-    os.chdir(folder)
-    tempfile.tempdir = folder
-    at = [-1]  # before the first step the toys run
+    if "numpy" in sys.modules:
+        importlib.import_module("numpy.random").seed(0)
 
-    def progress(index: int) -> None:
-        at[0] = index
-        pipe.send(("step", index))
+
+def _alarm(seconds: float) -> None:
+    """Raise TimeUp after ``seconds``, 0: never; only where the system has such a clock."""
 
     def time_up(*_: Any) -> None:
         raise TimeUp
 
-    walker = Walker(page, settings, progress)
     if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, time_up)
-        signal.setitimer(signal.ITIMER_REAL, settings.time_limit)
-    pipe.send(("ready",))
-    try:
-        reading = walker.walk()
-        failures = walker.failures
-    except TimeUp as error:
-        late = _late(page, at[0], error, settings)
-        reading, failures = walker.reading, [*walker.failures, late]
-    except Exception:
-        pipe.send(("broken", traceback.format_exc()))
-        return
-    finally:
-        if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        os.chdir("/")
-        _remove(folder)
-    pipe.send(("done", reading, failures))
-    pipe.close()
+        signal.signal(signal.SIGALRM, time_up if seconds else signal.SIG_IGN)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _with_hits(page: Page, reading: Reading, failures: list[Failure], guard: Any) -> tuple[Reading, list[Failure]]:
+    """With what the guard refused as failures; a claim that tried it says no more."""
+    from tsformers.reading.hermetic import hermetic_failures
+
+    for hit in guard.hits.values():
+        if hit.step >= 0 and isinstance(page.steps[hit.step], Span):
+            reading.evidence[hit.step] = Evidence("unknown")
+    return reading, [*failures, *hermetic_failures(page, guard)]
+
+
+def _without_folder(reading: Reading, failures: list[Failure], folder: str) -> tuple[Reading, list[Failure]]:
+    for index, output in reading.outputs.items():
+        reading.outputs[index] = replace(output, text=output.text.replace(folder, STAND_IN))
+    clean = [
+        replace(
+            failure, actual=failure.actual.replace(folder, STAND_IN), message=failure.message.replace(folder, STAND_IN)
+        )
+        for failure in failures
+    ]
+    return reading, clean
 
 
 def _late(page: Page, index: int, error: BaseException, settings: Settings) -> Failure:
     """The failure of a page whose time was over, at the beginning of the row that was running."""
     from tsformers.reading.blocks import Block, where
-    from tsformers.reading.page import Fence
 
     step = page.steps[index] if index >= 0 else None
     if not isinstance(step, Fence):
@@ -105,7 +184,7 @@ def timeout(path: str, line: int, column: int, settings: Settings) -> Failure:
     return Failure(path, line, column, "timeout", expected=f"≤ {limit}", actual=f"> {limit}", message=message)
 
 
-def _remove(folder: str) -> None:
-    import shutil
-
-    shutil.rmtree(folder, ignore_errors=True)
+def memory(path: str, line: int, column: int, settings: Settings) -> Failure:
+    limit = f"{settings.memory_limit:g} MiB"
+    message = f"内存超过上限 {limit}；这一页在这里停下"
+    return Failure(path, line, column, "memory", expected=f"≤ {limit}", actual=f"> {limit}", message=message)

@@ -75,6 +75,33 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """A value as a step shows it: without data, and the first matrix of a tensor cut to ``SHOWN`` rows and columns."""
+
+    name: str
+    value: Value  # without data
+    axes: tuple[str, ...] | None
+    cells: tuple[tuple[float | int | bool, ...], ...] = ()  # to four digits; one row for a vector, () if unknown
+
+
+SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One statement of a recorded call, or its entry, as a reader who steps through the call sees it."""
+
+    line: int  # physical line; of the ``def`` at the entry
+    end_line: int  # last line of the statement, or of its header
+    text: str  # the statement's source, or its header's; "" at the entry
+    passes: tuple[tuple[int, int], ...] = ()  # of each loop around it, from 1, and of how many
+    outcome: bool | None = None  # of a header: whether its body was entered
+    reads: tuple[Seen, ...] = ()
+    computed: tuple[Seen, ...] = ()  # tensors made on the way
+    writes: tuple[tuple[Seen | None, Seen], ...] = ()  # before (None: unbound) and after
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
     """A function that a page reads: one line of its ``reads:``."""
 
@@ -87,6 +114,7 @@ class Subject:
     call: Call | None  # its own call in the tree
     statements: tuple[Statement, ...]
     original: tuple[str, str] | None = None  # (name, address) of the code that this one follows
+    steps: tuple[Step, ...] = ()  # of its recorded call; of a loop, the first passes and the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +144,42 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Printed:
+    """What one example of a pycon fence printed, or the last line of the exception that it raised."""
+
+    row: int  # of its ``>>>`` in the fence's code, from 0
+    text: str
+    raised: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A sub-expression of the piece quoted last, with the value that it had in the run."""
+
+    line: int
+    text: str
+    value: Value
+    axes: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Everything that a page may speak of at one place; see ``Page.look``."""
+
+    toy: str = ""
+    function: str = ""  # dotted; "" where the page reads none
+    file: str = ""
+    line: int = 0  # source line after which the state is, 0 at the entry
+    source: str = ""  # of that statement
+    passes: int = 1
+    chosen_pass: int = 1
+    names: tuple[Variable, ...] = ()  # of the frame
+    own: tuple[Variable, ...] = ()  # bound by the page's blocks
+    computed: tuple[Computed, ...] = ()  # in the order of the run
+    returned: tuple[Variable, ...] = ()  # ``return``, or one a member of a tuple: ``return[0]``
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What stands behind an inline code span: its class, and for a claim what its expressions evaluated to.
 
@@ -138,12 +202,25 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class ToyRecord:
-    """A toy's configurations: ``sizes`` and evaluated ``axes`` a case; ``formulas`` of the axes."""
+    """A toy's configurations: ``sizes`` and evaluated ``axes`` a case; ``formulas`` of the axes.
+
+    ``conditions`` are (formula over the sizes that must be true, message if not).
+    """
 
     spec: str
     formulas: dict[str, str]
     sizes: tuple[dict[str, int], ...]
     axes: tuple[dict[str, int], ...]
+    conditions: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """A function of the package read that the main toy's run called, whether or not a page reads it."""
+
+    function: str  # "EncoderLayer.forward", or the name of a plain function
+    file: str  # relative to the project, "/" between parts
+    statements: tuple[tuple[int, str], ...]  # physical line and text of those that ran, as ``Statement`` has them
 
 
 @dataclass
@@ -155,7 +232,10 @@ class Reading:
     evidence: dict[int, Evidence] = field(default_factory=dict)
     subjects: list[Subject] = field(default_factory=list)
     tree: Call | None = None  # the run of the page's main toy
+    executed: tuple[Executed, ...] = ()  # in the first configuration of the main toy
     toys: dict[str, ToyRecord] = field(default_factory=dict)  # "" is the page's main toy
+    printed: dict[int, tuple[Printed, ...]] = field(default_factory=dict)  # by the examples of a pycon fence
+    moment: Moment | None = None  # where the page ends, if ``Page.look``
     examples: int = 0  # pycon examples compared
     comments: int = 0  # shape comments compared
     versions: dict[str, str] = field(default_factory=dict)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from pymdownx.slugs import slugify
-
 from tsformers.reading import show
 from tsformers.reading.claims import describe
 from tsformers.reading.fences import EXEC, OURS
-from tsformers.reading.page import Fence, Heading, Page, Span
+from tsformers.reading.grammar import parse
+from tsformers.reading.page import Fence, Heading, Link, Page, Span
 from tsformers.reading.record import Evidence, Quote, Reading, Subject
-from tsformers.reading.standard import derived_part, section_end, steps_section
+from tsformers.reading.slugs import attributes_at, given_id, outline, shown_name
+from tsformers.reading.standard import MARK, derived_part, marked, section_end, steps_section
 
 FENCE = "tsf"  # language of the fences that stand for a fragment, and option that names a recorded output
 ATTRIBUTE = "data-tsf"
@@ -24,21 +24,32 @@ HIDDEN = re.compile(r"^[ \t>]*(?:`{3,}|~{3,})[ \t]*(python\b[^\r\n]*\bexec=[^\r\
 @dataclass(frozen=True)
 class Site:
     """What a page must know of the site. ``api`` gives the address of a dotted name in the API reference, "" if none;
-    ``pages`` maps a dotted function to the address of the page that reads it, ``layers`` to its layer number."""
+    ``wiki`` the address that the target of a wikilink becomes, "" if it is dead; ``pages`` maps a dotted function to
+    the address of the page that reads it, ``layers`` to its layer number; ``terms`` a term to its meaning; ``uses`` a
+    function to the line on the models that use it. ``along`` are the page's copies, (name, address) each; ``report``
+    gives the address where a step can be reported, from its anchor and what to call it, "" if there is none."""
 
     api: Callable[[str], str] = lambda name: ""
+    wiki: Callable[[str], str] = lambda target: ""
     pages: Mapping[str, str] = field(default_factory=dict)
     layers: Mapping[str, int] = field(default_factory=dict)
+    terms: Mapping[str, str] = field(default_factory=dict)
+    uses: Callable[[str], str] = lambda function: ""
+    along: Sequence[tuple[str, str]] = ()
+    report: Callable[[str, str], str] = lambda anchor, step: ""
 
 
 @dataclass
 class Rendered:
-    """``fragments``: HTML by key; ``outputs``: recorded output of exec fences by key; ``proofs``: attributes by key."""
+    """``fragments``: HTML by key; ``outputs``: recorded output of exec fences by key; ``proofs``: attributes by key;
+    ``words``: the axes or the term that inline code names, by key."""
 
     markdown: str
     fragments: dict[str, str]
     outputs: dict[str, str]
     proofs: dict[str, str]
+    axes: dict[str, str] = field(default_factory=dict)  # axis names of a claimed shape, by the key of its proof
+    words: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def render(page: Page, reading: Reading, site: Site, prefix: str) -> Rendered:
@@ -54,6 +65,7 @@ class _Renderer:
         self.prefix = prefix
         self.edits: list[tuple[int, int, str]] = []
         self.result = Rendered("", {}, {}, {})
+        self.words = show.words_of(reading)
 
     def render(self) -> Rendered:
         for index, step in enumerate(self.page.steps):
@@ -62,16 +74,23 @@ class _Renderer:
             else:
                 self._fence(index, step)
         self._hidden()
-        for heading in self.page.headings:
+        for link in self.page.links:
+            if link.kind == "wiki":
+                self._wikilink(link)
+        for heading, identifier in zip(self.page.headings, outline(self.page).ids, strict=True):
+            self._identify(heading, identifier)
             self._heading(heading)
+        if self.page.front.reading and self.reading.subjects:
+            self._panel(len(self.page.text))
         if self.page.front.checked and (self.reading.evidence or self.reading.outputs or self.reading.quotes):
             end = len(self.page.text)
-            self._fragment(end, "foot", show.footer(self.reading, self.page))
+            self._fragment(end, "foot", show.footer(self.reading, self.page) + show.take_along(self.site.along))
         text = self.page.text
         # From the end; of several at one place, the one noted first comes to stand first.
         for _, start, end, new in sorted(((e[0], i), *e) for i, e in enumerate(self.edits))[::-1]:
             text = text[:start] + new + text[end:]
         self.result.markdown = text[self.page.front.end :]
+        self.result.fragments = {k: show.explained(html, self.words) for k, html in self.result.fragments.items()}
         return self.result
 
     def _key(self, name: str) -> str:
@@ -88,9 +107,34 @@ class _Renderer:
     def _span(self, index: int, span: Span) -> None:
         evidence = self.reading.evidence.get(index)
         if evidence is None or evidence.kind != "claim":
+            if evidence is not None and evidence.kind not in ("none", "unknown"):
+                self._word(index, span)
             return
         key = self._key(f"c{index}")
         self.result.proofs[key] = self._proof(span, evidence)
+        claim = parse(span.text)
+        if claim is not None and claim.axis_groups and self._main(evidence.toy):
+            self.result.axes[key] = ", ".join(slot.text for slot in claim.axis_groups[-1])
+        closing = self.page.text.index("`", span.end) + 1
+        self.edits.append((closing, closing, f'{{ {ATTRIBUTE}="{key}" }}'))
+
+    def _main(self, toy: str) -> bool:
+        """Whether shapes in a run of this toy follow the sizes of the page's main one."""
+        own, main = self.reading.toys.get(toy), self.reading.toys.get("")
+        return own is not None and main is not None and (own.sizes, own.formulas) == (main.sizes, main.formulas)
+
+    def _of_toy(self, html: str, fence: Fence) -> str:
+        """Shapes of another toy do not follow the panel of sizes, which is the main one's."""
+        toy = fence.options.get("toy", "")
+        return html if self._main(toy) else f'<div data-toy="{escape(toy)}">{html}</div>'
+
+    def _word(self, index: int, span: Span) -> None:
+        """Inline code that is an axis or a term says what it means, unless it is the text of a link already."""
+        names = show.axes_in(span.text, self.words) or ((span.text,) if span.text in self.site.terms else ())
+        if not names or any(link.start <= span.start < link.end for link in self.page.links):
+            return
+        key = self._key(f"w{index}")
+        self.result.words[key] = names
         closing = self.page.text.index("`", span.end) + 1
         self.edits.append((closing, closing, f'{{ {ATTRIBUTE}="{key}" }}'))
 
@@ -107,6 +151,23 @@ class _Renderer:
             said.append(f"轴名在 {proven} 组配置上成立")
         return "；".join(said)
 
+    # Links
+
+    def _wikilink(self, link: Link) -> None:
+        """``[[page#heading|alias]]`` as an ordinary link; the alias stays where it is, with what it holds."""
+        written = self.page.text[link.start : link.end]
+        opening = written.index("[[")
+        bar = written.find("|")
+        close = written.rindex("]]")
+        address = self.site.wiki(link.target)
+        before, after = ("[", f"]({address})") if address else ("", "")
+        start = link.start + (opening if address else 0)  # an image that is not there loses its exclamation mark too
+        if bar >= 0 and written[bar + 1 : close].strip():
+            self.edits.append((start, link.start + bar + 1, before))
+        else:
+            self.edits.append((start, link.start + close, before + shown_name(link.target)))
+        self.edits.append((link.start + close, link.end, after))
+
     # Fences
 
     def _fence(self, index: int, fence: Fence) -> None:
@@ -117,10 +178,25 @@ class _Renderer:
             self.edits.append((fence.info, fence.info_end, f'{FENCE} key="{key}"'))
         elif index in self.reading.outputs:
             key = self._key(f"e{index}")
-            self.result.outputs[key] = self.reading.outputs[index].text
+            self.result.outputs[key] = self._filled(index, fence)
             self.edits.append((fence.info, fence.info_end, _info(fence, f' {FENCE}="{key}"')))
+        elif fence.kind == "exec":  # of a page that stopped before
+            self.edits.append((fence.info, fence.info_end, f'{fence.language} title="没有运行到这里"'))
         elif any(name in fence.options for name in OURS):
             self.edits.append((fence.info, fence.info_end, _info(fence)))
+
+    def _filled(self, index: int, fence: Fence) -> str:
+        """What a block printed, with the derived parts that it asked for."""
+
+        def part(match: re.Match[str]) -> str:
+            html = self.derived(match[1], fence) if self.reading.subjects else ""
+            if not html or "html" in fence.options:
+                return html
+            key = self._key(f"e{index}-{match.start()}")
+            self.result.fragments[key] = html
+            return f'\n\n```{FENCE} key="{key}"\n```\n\n'
+
+        return MARK.sub(part, self.reading.outputs[index].text)
 
     def _hidden(self) -> None:
         """Exec fences inside HTML comments are no steps, yet SuperFences formats them: there they lose their exec."""
@@ -136,36 +212,83 @@ class _Renderer:
         subject = self._subject(quote)
         # The reference documents a constructor with its class.
         name = quote.constructor.removesuffix(".__init__") or subject.function
-        return show.piece(quote, fence.code, subject, api_url=self.site.api(name), anchor=key)
+        called = f"{'.'.join(subject.function.split('.')[-2:])} 第 {quote.first_line}–{quote.last_line} 行"
+        report = self.site.report(key, called)
+        html = show.piece(quote, fence.code, subject, api_url=self.site.api(name), anchor=key, report_url=report)
+        return self._of_toy(html, fence)
 
     # Headings and the derived parts under them
 
+    def _identify(self, heading: Heading, identifier: str) -> None:
+        """Write down a heading's identifier, so that the site and the judge of links can only agree."""
+        if given_id(self.page, heading):
+            return
+        at = attributes_at(self.page, heading)
+        if at is not None:
+            self.edits.append((at, at, f"#{identifier} "))
+            return
+        line = self.page.text[heading.start : heading.end].rstrip()
+        at = heading.start + len(line)
+        self.edits.append((at, at, f" {{ #{identifier} }}"))
+
     def _heading(self, heading: Heading) -> None:
-        if "`" in heading.title:
-            bare = re.sub(r"`[^`]*`", "", heading.title)
-            slug = slugify(case="lower")(re.sub(r"[（(]\s*[）)]", "", f"{heading.number} {bare}"), "-").strip("-")
-            line = self.page.text[heading.start : heading.end].rstrip()
-            at = heading.start + len(line)
-            self.edits.append((at, at, f" {{ #{slug} }}"))
         if not self.page.front.reading or not self.reading.subjects:
             return
         name = derived_part(heading)
         if name and not self._printed(name, heading):
             html = self.derived(name)
+            if name == "call_tree":
+                html += self.site.uses(self.reading.subjects[0].function)
             if html:
                 self._fragment(heading.end, name, html)
-        elif steps_section(heading):
-            quotes = [quote for quote, _ in self._quotes_in(heading)]
-            html = show.pipeline(quotes, self._subject(quotes[0]).call) if quotes else ""
+        if name == "io_table":
+            self._panel(heading.end)
+        elif name == "source":
+            self._steppers(section_end(self.page, heading))
+        elif not name and steps_section(heading) and not self._printed("pipeline", heading):
+            html = self._pipeline(heading)
             if html:
                 self._fragment(heading.end, f"p{heading.line}", html)
+
+    def _pipeline(self, heading: Heading | None) -> str:
+        """The shapes along the pieces of a section."""
+        pairs = self._quotes_in(heading) if heading is not None else []
+        if not pairs:
+            return ""
+        quotes, fences = [quote for quote, _ in pairs], [fence for _, fence in pairs]
+        other = next((fence for fence in fences if not self._main(fence.options.get("toy", ""))), fences[0])
+        html = show.pipeline(quotes, self._subject(quotes[0]).call)
+        return self._of_toy(html, other) if html else ""
+
+    def _panel(self, at: int) -> None:
+        """The panel of sizes, once a page."""
+        html = show.size_panel(self.reading.toys[""]) if "" in self.reading.toys else ""
+        if html and self._key("sizes") not in self.result.fragments:
+            self._fragment(at, "sizes", html)
+
+    def _steppers(self, at: int) -> None:
+        """The steps of every subject; the source of the first stands above, of the others before their steps."""
+        for number, subject in enumerate(self.reading.subjects, 1):
+            prefix = "L" if number == 1 else f"L{number}-"
+            above = ""
+            if number > 1:
+                pieces = self._explained(number - 1)
+                above = show.source(subject, pieces, original=subject.original, prefix=prefix)
+            html = above + show.stepper(subject, number, prefix=prefix)
+            if html and self._key(f"steps{number}") not in self.result.fragments:
+                self._fragment(at, f"steps{number}", html)
+
+    def _around(self, fence: Fence) -> Heading | None:
+        """The innermost section that a fence stands in."""
+        above = [h for h in self.page.headings if h.start < fence.start < section_end(self.page, h)]
+        return above[-1] if above else None
 
     def _printed(self, name: str, heading: Heading) -> bool:
         """A block under the heading prints the derived part itself."""
         end = section_end(self.page, heading)
         return any(
             isinstance(step, Fence) and step.kind == "exec" and heading.start < step.start < end
-            and re.search(rf"\b{name}\(\)", step.code)
+            and index in self.reading.outputs and name in marked(self.reading.outputs[index].text)
             for index, step in enumerate(self.page.steps)
         )  # fmt: skip
 
@@ -178,14 +301,16 @@ class _Renderer:
                 found.append((quote, step))
         return found
 
-    def derived(self, name: str) -> str:
-        """The HTML of a derived part, for the page's first subject."""
+    def derived(self, name: str, fence: Fence | None = None) -> str:
+        """The HTML of a derived part, for the page's first subject; of a pipeline, for the section of ``fence``."""
+        if name == "pipeline":
+            return self._pipeline(self._around(fence)) if fence is not None else ""
         subject = self.reading.subjects[0]
-        call = subject.call
-        if call is None or self.reading.tree is None:
+        call, tree = subject.call, self.reading.tree
+        if call is None or tree is None:
             return ""
         parts: dict[str, Callable[[], str]] = {
-            "call_tree": lambda: show.call_tree(self.reading.tree, self._here(), self.site.pages, self.site.layers),
+            "call_tree": lambda: show.call_tree(tree, self._here(), self.site.pages, self.site.layers),
             "io_table": lambda: show.io_table(subject),
             "sequence": lambda: show.sequence(call),
             "groups": lambda: show.groups(self._sections(), call),

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from tsformers.reading.coverage import per_model
 from tsformers.reading.failure import Failure
 from tsformers.reading.page import Fence, Span
+from tsformers.reading.places import Source
 from tsformers.reading.run import Result
 
 FORMAT = 1
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # as a blank each, so that columns hold
 
 
 def counts(result: Result) -> dict[str, int]:
@@ -47,7 +51,7 @@ def as_json(results: Sequence[Result]) -> dict[str, Any]:
         {
             "path": result.page.path,
             "seconds": round(result.reading.seconds, 3),
-            "reused": False,
+            "reused": result.reused,
             "counts": counts(result),
             "coverage": coverage(result),
             "failures": [asdict(failure) for failure in result.failures],
@@ -58,11 +62,12 @@ def as_json(results: Sequence[Result]) -> dict[str, Any]:
     for result in results:
         totals.update(counts(result))
         totals["unchecked"] += not result.page.front.checked
+    models = {spec: found.as_json() for spec, found in per_model(result.reading for result in results).items()}
     versions = {name: value for result in results for name, value in result.reading.versions.items()}
     return {
         "version": FORMAT,
         "pages": pages,
-        "totals": dict(totals),
+        "totals": {**totals, "models": models},
         "versions": {**versions, "tsformers": _version()},
     }
 
@@ -75,22 +80,123 @@ def _version() -> str:
 
 
 def width(text: str) -> int:
-    """Columns on a terminal: wide characters take two."""
+    """Columns on a terminal: wide characters take two, combining and invisible ones none."""
     return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+        0
+        if unicodedata.combining(char) or unicodedata.category(char) in ("Cf", "Me", "Mn")
+        else 2
+        if unicodedata.east_asian_width(char) in "WF"
+        else 1
+        for char in text
     )
 
 
-def failure_text(failure: Failure, row: str) -> str:
-    """A failure as the terminal shows it: place, sentence, the author's row, a caret under the place."""
-    lines = [f"{failure.path}:{failure.line}:{failure.column}: {failure.kind}: {failure.message}"]
+def shortened(text: str, columns: int) -> str:
+    """The text, or its beginning with ``…``, in at most so many columns."""
+    return text if width(text) <= columns else excerpt(text, 0, 0, columns)[0]
+
+
+def excerpt(row: str, start: int, end: int, columns: int) -> tuple[str, int]:
+    """As much of a row around ``row[start:end]`` as fits, cuts marked by ``…``; and the column where ``start`` is."""
+    if width(row) <= columns:
+        return row, width(row[:start])
+    left = right = min(start, len(row))
+    room = columns - 2  # for the marks
+    while right < min(end, len(row)) and width(row[left : right + 1]) <= room:
+        right += 1
+    while True:
+        wider = [(left - 1, right)] * (left > 0) + [(left, right + 1)] * (right < len(row))
+        wider.sort(key=lambda pair: (start - pair[0] > pair[1] - end, pair))  # so that both sides grow alike
+        fitting = [pair for pair in wider if width(row[pair[0] : pair[1]]) <= room]
+        if not fitting:
+            break
+        left, right = fitting[0]
+    mark = "…" if left > 0 else ""
+    return mark + row[left:right] + ("…" if right < len(row) else ""), width(mark + row[left:start])
+
+
+COLUMNS = 100  # of the author's row, where nothing tells how wide a line may be
+HINTS = {
+    "claim": "trace {path}:{line} 列出这里的名字、形状和值；fix {path} 把算出的值写进页面",
+    "axis": "轴名要在玩具的每个配置上都成立；trace {path}:{line} 列出这里各张量的轴",
+    "name": "trace {path}:{line} 列出这里的名字；术语写进 terms",
+    "naked": "把数写成声明（`x.shape[0] = 3`），小的数用汉字，例外连同理由写进 front matter 的 numbers",
+    "example": "fix {path} 把得到的输出写进页面",
+    "quote": "引文按语法树与源码比较，空白和换行不算；略去的语句写单独一行 ...",
+    "coverage": "引用这些语句并讲解；多于六条语句的引文不算讲解",
+}  # by kind; said once a run
+BOLD, FAINT, ALARM, CALM = "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[32m"
+
+
+def painted(text: str, style: str, colour: bool) -> str:
+    return f"{style}{text}\x1b[0m" if colour and text else text
+
+
+def failure_text(
+    failure: Failure, row: str, *, columns: int = COLUMNS, colour: bool = False, hint: bool = False
+) -> str:
+    """A failure as the terminal shows it: place, sentence, the author's row, carets under the place."""
+    place = painted(f"{failure.path}:{failure.line}:{failure.column}", BOLD, colour)
+    lines = [f"{place}: {painted(failure.kind, ALARM, colour)}: {failure.message}"]
     if row.strip():
-        shown, column = row.replace("\t", " "), failure.column - 1
-        lines += [f"    {shown}", f"    {' ' * width(shown[:column])}^"]
+        row, start = CONTROL.sub(" ", row), failure.column - 1
+        written = (failure.claim,) if failure.kind == "name" else (failure.expected, failure.claim)
+        length = next((len(text) for text in written if text and row.startswith(text, start)), 1)
+        shown, at = excerpt(row, start, start + length, max(20, columns - 4))
+        marked = min(width(row[start : start + length]), width(shown) - at)
+        lines += [f"    {shown}", f"    {' ' * at}{painted('^' * max(1, marked), ALARM, colour)}"]
     for name, value in (("expected", failure.expected), ("actual", failure.actual)):
         if value:
             lines.append(f"    {name:>8}: {value}")
+    if hint and failure.kind in HINTS:
+        said = HINTS[failure.kind].format(path=failure.path, line=failure.line)
+        lines.append(painted(f"    {'hint':>8}: {said}", FAINT, colour))
     return "\n".join(lines)
+
+
+def row_of(result: Result, failure: Failure) -> str:
+    """The author's row that a failure stands in."""
+    lines = Source(result.page.path, result.page.text).lines
+    return lines[failure.line - 1].text if failure.line <= len(lines) else ""
+
+
+def failures_text(results: Sequence[Result], *, columns: int = COLUMNS, colour: bool = False) -> Iterator[str]:
+    """Every failure, in the order of the pages and of their places; a hint with the first of each kind."""
+    said: set[str] = set()
+    for result in results:
+        for failure in result.failures:
+            row, hint = row_of(result, failure), failure.kind not in said
+            said.add(failure.kind)
+            yield failure_text(failure, row, columns=columns, colour=colour, hint=hint)
+
+
+LONGEST = 40  # pages of a table; of more, those that are green and explained whole are only counted
+
+
+def table(results: Sequence[Result], *, colour: bool = False) -> Iterator[str]:
+    """A row a page: claims, coverage, failures, seconds."""
+    rows = [("page", "claims", "coverage", "failures", "seconds")]
+    styles = [BOLD]
+    left_out = 0
+    for result in results:
+        found = coverage(result)
+        if len(results) > LONGEST and not result.failures and not found["gap"]:
+            left_out += 1
+            continue
+        executed, explained = found["executed"], found["explained"]
+        share = f"{100 * explained // executed} %" if executed else "-"
+        if not result.page.front.checked:
+            share = "unchecked"
+        failed, claims = str(len(result.failures)), str(counts(result)["claims"])
+        rows.append((result.page.path, claims, share, failed, f"{result.reading.seconds:.1f}"))
+        styles.append(ALARM if result.failures else CALM)
+    widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row, style in zip(rows, styles, strict=True):
+        first = row[0] + " " * (widths[0] - width(row[0]))
+        rest = [cell.rjust(size) for cell, size in zip(row[1:], widths[1:], strict=True)]
+        yield painted("  ".join([first, *rest]), style, colour)
+    if left_out:
+        yield f"and {left_out} more, green and explained whole"
 
 
 def summary(results: Sequence[Result]) -> str:

@@ -85,6 +85,8 @@ def _element_edits(found: Sequence[Wrong], approx: bool, alone: bool) -> Edits |
             assert isinstance(wrong.value, int | float)
             new = _alone(wrong.value, wrong.dtype, wrong.literal.text) if alone else None
             new = new if alone else restyled(wrong.value, wrong.dtype, wrong.literal.text)
+        elif wrong.literal.kind == "int" and isinstance(wrong.value, float) and wrong.value.is_integer():
+            new = str(int(wrong.value))  # ``d_ff / d_model = 4`` stays without a point
         else:
             new = _exact(wrong.value, wrong.dtype)
         if new is None:

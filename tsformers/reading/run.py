@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -13,13 +14,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.context import BaseContext
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from tsformers.reading.failure import Failure
+from tsformers.reading.links import with_links
 from tsformers.reading.page import Page, read_page
 from tsformers.reading.process import place, run_in_process, timeout
+from tsformers.reading.reached import Reached
 from tsformers.reading.record import Reading
-from tsformers.reading.settings import Settings, load_settings
+from tsformers.reading.reuse import Shelf, at_start
+from tsformers.reading.settings import PINNED, Settings, load_settings, page_environment
 from tsformers.reading.verdict import judge_page
 
 GRACE = 1.0  # seconds beyond the limit before the process of a page is killed from outside
@@ -33,6 +38,17 @@ class Result:
     page: Page
     reading: Reading
     failures: list[Failure] = field(default_factory=list)
+    reused: bool = False  # a record was used again: nothing ran
+    reason: str = ""  # why the page ran or did not
+
+    @property
+    def ran(self) -> bool:
+        return runs(self.page) and not self.reused
+
+
+def runs(page: Page) -> bool:
+    """Whether there is anything on a page to run."""
+    return page.front.checked and bool(page.steps or page.front.toy)
 
 
 class CheckerError(RuntimeError):
@@ -69,20 +85,37 @@ def check_pages(
     jobs: int | None = None,
     time_limit: float | None = None,
     done: Callable[[Result], None] = lambda result: None,
+    stop_at_red: bool = False,
+    reuse: bool = False,
 ) -> list[Result]:
-    """Run and judge pages, ``jobs`` at a time (default: one a core); ``done`` is told of each as it ends."""
+    """Run and judge pages, ``jobs`` at a time (default: one a core); ``done`` is told of each as it ends.
+
+    With ``reuse`` records of earlier runs are used where nothing that they depend on changed, and new ones are kept.
+    With ``stop_at_red`` no page begins after the first red one has ended; those that never began have no result.
+    """
+    pages = with_links(pages, files)
+    at_start()
+    settings = _settings(files, time_limit)
+    shelves = {known.root: Shelf(module_path(known)) if reuse else None for known in settings}
     with _environment():
         context = _context()
         results: dict[int, Result] = {}
         with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
             futures = {
-                pool.submit(check_page, page, _limited(load_settings(file), time_limit), context): index
-                for index, (page, file) in enumerate(zip(pages, files, strict=True))
+                pool.submit(check_page, page, known, context, *filter(None, [shelves[known.root]])): index
+                for index, (page, known) in enumerate(zip(pages, settings, strict=True))
             }
             for future in as_completed(futures):
                 results[futures[future]] = future.result()
                 done(future.result())
-    return [results[index] for index in range(len(pages))]
+                if stop_at_red and future.result().failures:
+                    break
+            begun = [future for future in futures if not future.cancel()]  # all at once, before another one begins
+            for future in begun:
+                if futures[future] not in results:
+                    results[futures[future]] = future.result()
+                    done(future.result())
+    return [results[index] for index in sorted(results)]
 
 
 def check_files(paths: Sequence[str | Path], **options: Any) -> list[Result]:
@@ -91,37 +124,78 @@ def check_files(paths: Sequence[str | Path], **options: Any) -> list[Result]:
     return check_pages([read_page(path, given=given) for path, given in found], [path for path, _ in found], **options)
 
 
-def check_page(page: Page, settings: Settings, context: BaseContext | None = None) -> Result:
-    """Run and judge one page."""
+def check_page(
+    page: Page, settings: Settings, context: BaseContext | None = None, shelf: Shelf | None = None
+) -> Result:
+    """Run and judge one page, with a ``shelf`` from the record that is kept there if it can be used."""
     if not page.front.checked:
-        return Result(page, Reading(), sorted(page.problems))
+        return Result(page, Reading(), sorted(page.problems), reason="left out by its front matter")
     started = time.perf_counter()
-    reading, failures = Reading(), list(page.problems)
-    if page.steps or page.front.toy:
-        reading, ran = _run(page, settings, context or _context())
-        failures += ran
+    reading, ran, reused, reason = _recorded(page, settings, context or _context(), shelf)
+    failures = [*page.problems, *ran]
     failures += judge_page(page, reading, settings, failures)
     reading.seconds = time.perf_counter() - started
-    return Result(page, reading, sorted(set(failures)))
+    return Result(page, reading, sorted(set(failures)), reused, reason)
 
 
-def _run(page: Page, settings: Settings, context: BaseContext) -> tuple[Reading, list[Failure]]:
+def _recorded(
+    page: Page, settings: Settings, context: BaseContext, shelf: Shelf | None
+) -> tuple[Reading, list[Failure], bool, str]:
+    """The record of a page and what went wrong, whether it was there already, and why it was used or not."""
+    if not runs(page):
+        return Reading(), [], False, "nothing on it to run"
+    if shelf is None:
+        return *_run(page, settings, context)[:2], False, "records are not used"
+    environment = page_environment(settings)
+    stored, reason = shelf.take(page, settings, environment)
+    if stored is not None:
+        return stored, [], True, reason
+    reading, failures, reached = _run(page, settings, context)
+    if not failures and reached is not None:
+        try:
+            shelf.put(page, settings, environment, reading, reached)
+        except OSError as error:
+            reason += f"; its record could not be kept: {error.strerror}"
+    return reading, failures, False, reason
+
+
+def module_path(settings: Settings) -> list[str]:
+    """The path of modules in a page's process: the command's folder, the project's, then the interpreter's own.
+
+    The folder of the script that started the interpreter is left out, so that every command gives the same.
+    """
+    script = os.path.dirname(os.path.realpath(sys.argv[0])) if os.path.isfile(sys.argv[0]) else ""
+    rest = [folder for folder in sys.path if folder and folder != script]
+    return list(dict.fromkeys([os.getcwd(), str(settings.root), *rest]))
+
+
+def _settings(files: Sequence[Path], time_limit: float | None) -> list[Settings]:
+    """The settings of each page, read once a folder."""
+    found: dict[Path, Settings] = {}
+    for file in files:
+        if file.parent not in found:
+            found[file.parent] = _limited(load_settings(file), time_limit)
+    return [found[file.parent] for file in files]
+
+
+def _run(page: Page, settings: Settings, context: BaseContext) -> tuple[Reading, list[Failure], Reached | None]:
     ours, theirs = context.Pipe(duplex=False)
-    search = os.getcwd()
-    process = context.Process(target=run_in_process, args=(page, settings, search, theirs))  # type: ignore[attr-defined]
-    process.start()
+    given = (page, settings, module_path(settings), page_environment(settings), theirs)
+    process = context.Process(target=run_in_process, args=given)  # type: ignore[attr-defined]
+    with _without_main():
+        process.start()
     theirs.close()
     step = -1
     deadline = time.monotonic() + START
     try:
         while True:
             if not ours.poll(max(0.0, deadline - time.monotonic())):
-                return Reading(), [timeout(page.path, *place(page, step), settings)]
+                return Reading(), [timeout(page.path, *place(page, step), settings)], None
             try:
                 message = ours.recv()
             except EOFError:
                 process.join(GRACE)
-                return Reading(), [_died(page, step, process.exitcode)]
+                return Reading(), [_died(page, step, process.exitcode)], None
             if message[0] == "ready":
                 deadline = time.monotonic() + settings.time_limit + GRACE
             elif message[0] == "step":
@@ -129,7 +203,7 @@ def _run(page: Page, settings: Settings, context: BaseContext) -> tuple[Reading,
             elif message[0] == "broken":
                 raise CheckerError(f"{page.path}: {message[1]}")
             else:
-                return message[1], message[2]
+                return message[1], message[2], message[3]
     finally:
         ours.close()
         if process.is_alive():
@@ -158,11 +232,23 @@ def _context() -> BaseContext:
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "torch._dynamo", "tsformers.reading.walk"])
+    context.set_forkserver_preload(["torch", "torch._dynamo", "safetensors", "tsformers.reading.walk"])
     return context
 
 
-PINNED = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+_STARTING = threading.Lock()
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Start a process that does not run the program's own main module again: its imports are not the page's."""
+    with _STARTING:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
 
 
 @contextmanager

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 import yaml
+
+# The environment of every page, whoever starts the checker: one thread, no graphics card, one time zone.
+PINNED = {
+    "PYTHONHASHSEED": "0",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+    "TZ": "UTC",
+    "LC_ALL": "C.UTF-8",
+}
 
 
 class SettingsError(ValueError):
@@ -18,8 +30,10 @@ class Settings:
     """``coverage``: the share of executed statements, in percent, that a reading page must explain (0: only reported).
 
     ``terms``: a YAML file, a mapping of term to meaning, relative to the project. ``docs``: the folder of the site's
-    pages. ``time_limit`` in seconds a page; ``units``: words after which a number in prose is no size or value.
-    ``sources``: name of a code base -> address of its files, for docstrings that say ``Source: NAME, file, symbol``.
+    pages. ``time_limit`` in seconds a page, ``memory_limit`` in MiB a page beyond what the empty process uses,
+    ``output_limit`` in MiB a block. ``environment``: names of variables that pages see, beside the ones that are the
+    same everywhere; all others are taken away from them. ``units``: words after which a number in prose is no size.
+    ``sources``: name of a code base -> address of its files, for docstrings that say "Source: ``symbol`` in NAME's ``file``".
     """
 
     root: Path
@@ -27,10 +41,19 @@ class Settings:
     docs: str = "docs"
     terms: str = ""
     time_limit: float = 60
+    memory_limit: float = 1536
+    output_limit: float = 1
+    environment: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
     known_terms: frozenset[str] = field(default=frozenset())
     pages: frozenset[str] = field(default=frozenset())
     sources: dict[str, str] = field(default_factory=dict)
+
+
+def page_environment(settings: Settings) -> dict[str, str]:
+    """The environment variables that a page sees: the ones declared, then the ones that are the same everywhere."""
+    declared = {name: os.environ[name] for name in settings.environment if name in os.environ}
+    return {**declared, **PINNED}
 
 
 def load_settings(page: Path) -> Settings:
@@ -54,23 +77,28 @@ def _read(file: Path) -> Settings:
         raise SettingsError(f"{file}: {error}") from error
     if not isinstance(table, dict):
         raise SettingsError(f"{file}: [tool.tsformers.reading] is not a table")
-    types = {
+    types: dict[str, type | tuple[type, ...]] = {
         "coverage": (int, float),
         "docs": str,
         "terms": str,
         "time_limit": (int, float),
+        "memory_limit": (int, float),
+        "output_limit": (int, float),
+        "environment": list,
         "units": list,
         "sources": dict,
     }
-    given = {}
+    given: dict[str, Any] = {}
     for name, value in table.items():
         key = name.replace("-", "_")
         if key not in types:
             known = ", ".join(f.name for f in fields(Settings) if f.name in types)
             raise SettingsError(f"{file}: [tool.tsformers.reading] has no setting {name}; known: {known}")
-        if not isinstance(value, types[key]) or isinstance(value, bool):  # type: ignore[arg-type]
+        if not isinstance(value, types[key]) or isinstance(value, bool):
             raise SettingsError(f"{file}: [tool.tsformers.reading] {name} has the wrong type: {value!r}")
-        if key == "time_limit" and not value > 0:
+        if isinstance(value, list) and not all(isinstance(item, str) for item in value):
+            raise SettingsError(f"{file}: [tool.tsformers.reading] {name} is not a list of strings: {value!r}")
+        if key.endswith("_limit") and not (isinstance(value, (int, float)) and 0 < value < float("inf")):
             raise SettingsError(f"{file}: [tool.tsformers.reading] {name} is not a positive number: {value!r}")
         given[key] = tuple(value) if isinstance(value, list) else value
     root = file.parent
@@ -89,3 +117,11 @@ def _terms(root: Path, name: str) -> frozenset[str]:
     if not isinstance(terms, (dict, list)):
         raise SettingsError(f"{root / name}: terms are a mapping of term to meaning")
     return frozenset(str(term) for term in terms)
+
+
+def term_meanings(settings: Settings) -> dict[str, str]:
+    """The project's terms, each with its meaning; none where they are a bare list."""
+    if not settings.terms:
+        return {}
+    terms = yaml.safe_load((settings.root / settings.terms).read_text(encoding="utf-8"))
+    return {str(term): str(said) for term, said in terms.items()} if isinstance(terms, dict) else {}

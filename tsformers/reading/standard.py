@@ -1,8 +1,13 @@
-"""The standard sections of a reading page: which derived part stands under which heading."""
+"""The standard sections of a reading page: which derived part stands under which heading, and how a block asks for one.
+
+A derived part needs the whole site, which a block does not see. So the function of its name, known on every page, prints
+a mark, and whoever renders the page puts the part there.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tsformers.reading.page import Heading, Page
@@ -29,6 +34,26 @@ STANDARD = (
 )
 
 DERIVED = tuple(standard.derived for standard in STANDARD if standard.derived)
+PRINTED = (*DERIVED, "pipeline")  # what a block can print
+MARK = re.compile("\ufdd0([a-z_]+)\ufdd1")  # between noncharacters, which no text that is meant to be read holds
+
+
+def printers() -> dict[str, Callable[[], None]]:
+    """The functions of the derived parts, for the namespace of a page."""
+    return {name: _printer(name) for name in PRINTED}
+
+
+def _printer(name: str) -> Callable[[], None]:
+    def derived() -> None:
+        print(f"\ufdd0{name}\ufdd1")
+
+    derived.__name__ = derived.__qualname__ = name
+    return derived
+
+
+def marked(text: str) -> list[str]:
+    """The derived parts that a block's output asks for."""
+    return MARK.findall(text)
 
 
 def derived_part(heading: Heading) -> str:

@@ -54,6 +54,7 @@ class ToyRun:
     spec: str
     formulas: dict[str, str]
     cases: list[Case] = field(default_factory=list)
+    conditions: tuple[tuple[str, str], ...] = ()
 
 
 def resolve(dotted: str) -> Any:
@@ -130,6 +131,7 @@ def run_toy(name: str, spec: str, reads: Sequence[Reads]) -> ToyRun:
         sizes = {key: value for key, value in dict(toy.sizes).items() if isinstance(value, int)}
         formulas = dict(getattr(toy, "axes", {}))
         run.formulas = run.formulas or formulas
+        run.conditions = run.conditions or tuple((str(f), str(said)) for f, said in getattr(toy, "conditions", ()))
         axes = {axis: evaluate_axis(formula, sizes, {}) for axis, formula in formulas.items()}
         run.cases.append(Case(index, toy, _record(toy, reads, index), sizes, axes))
     return run

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-import ast
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from tsformers.reading.blocks import Block, Namespace, bound_names, run_examples, run_exec
-from tsformers.reading.calls import AxisNamer, call_tree
-from tsformers.reading.classify import Standing, Vocabulary, classify, tokens
-from tsformers.reading.comments import check_comments
+from tsformers.reading.classify import Standing, classify
+from tsformers.reading.comments import Run, check_comments
+from tsformers.reading.effect import constructors, effect, quote_record
 from tsformers.reading.evaluate import Scope
 from tsformers.reading.failure import Failure
+from tsformers.reading.hermetic import refused
+from tsformers.reading.limits import Stopped, out_of_memory
+from tsformers.reading.moment import moment, own_names
+from tsformers.reading.overview import call_of, executed_by, namer_of, relative, subject_record, tree_of, vocabulary
 from tsformers.reading.page import Fence, Page, Span
-from tsformers.reading.position import Position, before, entry, executions, position, written
+from tsformers.reading.position import Position, entry, executions, position
 from tsformers.reading.quotes import Match, Piece, QuoteError, match_piece, nearest_line, parse_piece
-from tsformers.reading.record import Call, Evidence, Output, Quote, Reading, Statement, Subject, ToyRecord, Variable
+from tsformers.reading.record import (
+    Call,
+    Evidence,
+    Moment,
+    Output,
+    Reading,
+    ToyRecord,
+)
 from tsformers.reading.settings import Settings
-from tsformers.reading.snapshot import freeze
-from tsformers.reading.statements import Function, SourceError, function_source, parsed
+from tsformers.reading.standard import marked
+from tsformers.reading.statements import Function
 from tsformers.reading.toys import Reads, ToyError, ToyRun, parse_reads, run_toy
 
-SOURCE = re.compile(r"^\s*Source:\s+(?P<name>[^,\n]+),\s+(?P<file>[\w/.\-]+),\s+(?P<symbol>[\w.]+)", re.MULTILINE)
 LONGEST_EXPLAINED = 6  # statements; a longer quote shows, and explains none
 
 
@@ -56,28 +62,37 @@ class Walker:
         self.explained: list[set[int]] = []
         self.place: _Place | None = None
         self.lost = False  # the last quote was wrong: what follows speaks of a state that nobody knows
+        self.sound = True  # nothing is wrong with the front matter
         self.broken: set[str] = set()  # names that failed blocks did not bind
 
     def walk(self) -> Reading:
         """Run every step; what is wrong is in ``failures`` at the end."""
         if not self._load():
             return self.reading
-        for index, step in enumerate(self.page.steps):
-            self.progress(index)
-            if isinstance(step, Span):
-                self.reading.evidence[index] = self._span(step)
-            elif step.kind == "exec":
-                self._exec(index, step)
-            elif step.kind == "example":
-                self._examples(step)
-            elif step.kind == "quote":
-                self._quote(index, step)
+        try:
+            for index, step in enumerate(self.page.steps):
+                self.progress(index)
+                if isinstance(step, Span):
+                    self.reading.evidence[index] = self._span(step)
+                elif step.kind == "exec":
+                    self._exec(index, step)
+                elif step.kind == "example":
+                    self._examples(index, step)
+                elif step.kind == "quote":
+                    self._quote(index, step)
+        except Stopped as stopped:
+            self.failures.append(stopped.failure)
+            return self.reading
         self._close()
         return self.reading
 
-    def _front(self, key: str, message: str, claim: str = "") -> None:
+    def _front(self, key: str, message: str, claim: str = "", error: BaseException | None = None) -> None:
+        self.sound = False
+        if refused(error):
+            return  # which the guard says
         line = self.page.front.lines.get(key, 1)
-        self.failures.append(Failure(self.page.path, line, 1, "front-matter", claim, message=message))
+        kind = "memory" if out_of_memory(error) else "front-matter"
+        self.failures.append(Failure(self.page.path, line, 1, kind, claim, message=message))
 
     def _load(self) -> bool:
         front = self.page.front
@@ -85,52 +100,38 @@ class Walker:
             try:
                 self.reads.append(parse_reads(spec))
             except ToyError as error:
-                self._front(f"reads.{number}", str(error), spec)
+                self._front(f"reads.{number}", str(error), spec, error)
         toys = {"": front.toy, **front.toys} if front.toy else dict(front.toys)
-        if not self.failures:
+        if self.sound:
             for name, spec in toys.items():
                 key = f"toys.{name}" if name else "toy"
                 try:
                     self.toys[name] = run = run_toy(name, spec, self.reads)
                 except ToyError as error:
-                    self._front(key, str(error), spec)
+                    self._front(key, str(error), spec, error)
                     continue
                 except Exception as error:
-                    self._front(key, f"玩具 {spec} 运行失败：{type(error).__name__}: {error}", spec)
+                    self._front(key, f"玩具 {spec} 运行失败：{type(error).__name__}: {error}", spec, error)
                     continue
                 self.reading.toys[name] = ToyRecord(
-                    spec, run.formulas, tuple(c.sizes for c in run.cases), tuple(c.axes for c in run.cases)
+                    spec,
+                    run.formulas,
+                    tuple(c.sizes for c in run.cases),
+                    tuple(c.axes for c in run.cases),
+                    run.conditions,
                 )
         if front.reads and front.toys and not front.toy:
             self._front("toys", "写了 reads 却没有 toy：toys 里的只是另外的玩具，页面开头站在 toy 的运行里", "toys")
-        if self.failures or (self.reads and "" not in self.toys):
+        if not self.sound or (self.reads and "" not in self.toys):
             return False  # without a toy there is no run to read; the front matter's failure says so
         self.explained = [set() for _ in self.reads]
-        self._vocabulary()
+        self.vocabulary = vocabulary(self.page, self.reads, self.settings)
         if "" in self.toys:
-            self._tree()
+            self.reading.tree = tree_of(self.toys[""], self.reads)
+            self.reading.executed = executed_by(self.toys[""], self.reads, self.settings)
         if self.reads:
             self._stand_at_entry(0, "")
         return True
-
-    def _vocabulary(self) -> None:
-        sources = []
-        for line in self.reads:
-            text = line.source.source
-            for node in ast.walk(parsed(line.source.file)[1]):
-                if isinstance(node, ast.ClassDef) and node.name == line.source.owner:
-                    text = ast.get_source_segment(line.source.text, node) or text
-            sources.append(tokens(text))
-        terms = self.settings.known_terms | frozenset(self.page.front.terms)
-        self.vocabulary = Vocabulary(tuple(sources), self.settings.pages, terms, self.settings.root)
-
-    def _tree(self) -> None:
-        run = self.toys[""]
-        self.namer = AxisNamer([case.axes for case in run.cases])
-        runs = [(_runner(case.toy), case.toy.call) for case in run.cases]
-        files = [line.source.file for line in self.reads]
-        folder = _package_folder(files, runs[0][1])
-        self.reading.tree = call_tree(runs, folder, self.namer)
 
     def _stand_at_entry(self, subject: int, toy: str) -> None:
         recordings = [case.recordings[subject] for case in self.toys[toy].cases]
@@ -198,15 +199,22 @@ class Walker:
         return dict(at.state)
 
     def _exec(self, index: int, fence: Fence) -> None:
-        block = Block(fence, self.page.path, frozenset(self.broken))
+        limit = int(self.settings.output_limit * 2**20)
+        block = Block(fence, self.page.path, frozenset(self.broken), output_limit=limit)
         text, failure = run_exec(block, self.names, self._frame(fence))
         self.reading.outputs[index] = Output(text)
+        self.failures.extend(block.loud)
         self.broken |= bound_names(fence.code) - set(self.names)
+        if failure is None and (parts := marked(text)) and "result" in fence.options:
+            said = {"claim": f"{parts[0]}()", "message": f"{parts[0]}() 画的是图表，这一围栏不能写 result="}
+            failure = Failure(self.page.path, fence.line, fence.column, "exec", **said)
         if failure is not None:
             self.failures.append(failure)
 
-    def _examples(self, fence: Fence) -> None:
-        count, failures = run_examples(Block(fence, self.page.path), self.names, self._frame(fence))
+    def _examples(self, index: int, fence: Fence) -> None:
+        block = Block(fence, self.page.path, output_limit=int(self.settings.output_limit * 2**20))
+        count, failures = run_examples(block, self.names, self._frame(fence))
+        self.reading.printed[index] = tuple(block.printed)
         self.reading.examples += count
         self.failures.extend(failures)
 
@@ -290,7 +298,7 @@ class Walker:
         if len(match.nodes) <= LONGEST_EXPLAINED:
             self.explained[subject].update(node.number for node in match.nodes)
         if recording is None or not runs:
-            self.reading.quotes[index] = _quote_record(subject, match, executed=False)
+            self.reading.quotes[index] = quote_record(subject, match, executed=False)
             return
         wanted = int(fence.options["pass"]) if fence.options.get("pass", "").isdigit() else None
         if wanted is not None and not 1 <= wanted <= len(runs):
@@ -304,134 +312,69 @@ class Walker:
             cases.append(position(match, other, found[chosen]) if other is not None and chosen < len(found) else None)
         at = positions[chosen]
         self.place = _Place(subject, toy, [at] if wanted is not None else positions, cases)
-        self.reading.quotes[index] = self._effect(subject, match, at, cases, len(runs), chosen + 1)
-
-    def _effect(
-        self, subject: int, match: Match, at: Position, cases: Sequence[Position | None], passes: int, chosen: int
-    ) -> Quote:
-        assert self.place is not None
-        toy = self.toys[self.place.toy]
-        namer = AxisNamer([case.axes for case in toy.cases])
-        old = before(match, at)
-        wrote = []
-        for name in written(match, old, at.state):
-            others = [freeze(case.state.get(name), data=False) if case is not None else None for case in cases]
-            after = freeze(at.state[name])
-            wrote.append(Variable(name, freeze(old.get(name)), name in old, after, namer.name(after, others)))
-        returned = None
-        ends = any(isinstance(node.tree, ast.Return) and node.number in at.recording.executed for node in match.nodes)
-        if ends and at.recording.returned is not None:
-            value = freeze(at.recording.returned["return"])
-            returned = Variable("return", None, False, value, namer.name(value, []))
-        call = self._call_of(subject)
-        calls = tuple(
-            child for child in (call.children if call else ()) if match.first_line <= child.line <= match.last_line
-        )
-        return replace(
-            _quote_record(subject, match, executed=True),
-            passes=passes,
-            chosen_pass=chosen,
-            wrote=tuple(wrote),
-            returned=returned,
-            calls=calls if match.stop is not None else (),
+        self.reading.quotes[index] = effect(
+            subject, match, at, cases, run, self._call_of(subject), len(runs), chosen + 1
         )
 
     def _construction(self, index: int, fence: Fence, piece: Piece) -> None:
         """A quote that stands in no function read: from an ``__init__`` of the subject or of the model, or wrong."""
-        for function in self._constructors():
+        for function in constructors(self.reads, self.toys.values()):
             found = match_piece(piece, function)
             if found:
                 self.reading.quotes[index] = replace(
-                    _quote_record(0, found[0], executed=True),
+                    quote_record(0, found[0], executed=True),
                     construction=True,
-                    file=_relative(function.file, self.settings),
+                    file=relative(function.file, self.settings),
                     constructor=function.name,
                 )
                 return
-        row, near = nearest_line(piece, [*self._sources(), *self._constructors()])
+        row, near = nearest_line(piece, [*self._sources(), *constructors(self.reads, self.toys.values())])
         raise QuoteError("这段引文与所读函数的源码不符", row, near)
-
-    def _constructors(self) -> list[Function]:
-        classes: list[type] = []
-        for line in self.reads:
-            owner = line.globals.get(line.source.owner)
-            if isinstance(owner, type):
-                classes.append(owner)
-        for run in self.toys.values():
-            call = run.cases[0].toy.call
-            if isinstance(call, nn.Module):
-                classes.extend(type(module) for module in call.modules())
-        found = []
-        for kind in dict.fromkeys(classes):
-            if "__init__" not in vars(kind) or kind.__module__.split(".")[0] == "torch":
-                continue
-            try:
-                found.append(function_source(kind.__init__))
-            except SourceError:
-                continue  # a constructor that Python made (a dataclass): nothing to quote
-        return found
 
     # The end
 
     def _call_of(self, subject: int) -> Call | None:
-        line = self.reads[subject]
-        found = [call for call in _flat(self.reading.tree) if call.function == line.source.name]
-        if line.path is not None:
-            found = [call for call in found if call.path == line.path]
-        return found[line.call - 1] if len(found) >= line.call else None
+        return call_of(self.reads[subject], self.reading.tree)
 
     def _close(self) -> None:
         for number, line in enumerate(self.reads):
-            recording = self.toys[""].cases[0].recordings[number]
-            executed = recording.executed if recording is not None else set()
-            statements = tuple(
-                Statement(
-                    node.tree.lineno, node.header_end, line.source.excerpt(node), node.number in executed,
-                    node.number in self.explained[number],
-                )
-                for node in line.source.nodes
-                if not isinstance(node.tree, (ast.FunctionDef, ast.ClassDef))
-            )  # fmt: skip
+            explained = self.explained[number]
             self.reading.subjects.append(
-                Subject(
-                    line.spec,
-                    line.source.name,
-                    line.path or "",
-                    _relative(line.source.file, self.settings),
-                    line.source.tree.lineno,
-                    line.source.source,
-                    self._call_of(number),
-                    statements,
-                    _original(line.source, self.settings.sources),
-                )
+                subject_record(number, line, self.toys[""], self.reading.tree, explained, self.settings)
             )
-        for index, quote in self.reading.quotes.items():
-            fence = self.page.steps[index]
-            if isinstance(fence, Fence) and quote.executed and not quote.construction:
-                run = self.toys[fence.options.get("toy", "")]
-                recordings = [case.recordings[quote.subject] for case in run.cases]
-                count, failures = check_comments(
-                    Block(fence, self.page.path), quote, recordings, [c.axes for c in run.cases]
-                )
-                self.reading.comments += count
-                self.failures.extend(failures)
-        self.reading.versions = {"torch": torch.__version__}
+        runs = [
+            [
+                Run(name, case.index, recording, case.axes)
+                for name, run in self.toys.items()
+                for case in run.cases
+                if (recording := case.recordings[number]) is not None
+            ]
+            for number in range(len(self.reads))
+        ]
+        count, failures = check_comments(self.page, self.reading.quotes, self._sources(), runs)
+        self.reading.comments += count
+        self.failures.extend(failures)
+        self.reading.versions = {"torch": str(torch.__version__)}
+        if self.page.look and not self.lost:
+            self.reading.moment = self._moment()
 
-
-def _quote_record(subject: int, match: Match, *, executed: bool) -> Quote:
-    return Quote(
-        subject=subject,
-        lines=match.lines,
-        first_line=match.first_line,
-        last_line=match.last_line,
-        executed=executed,
-        construction=False,
-        passes=0,
-        chosen_pass=0,
-        wrote=(),
-        returned=None,
-        calls=(),
-    )
+    def _moment(self) -> Moment:
+        """What is known where the page ends."""
+        place = self.place
+        if place is None:
+            return Moment(own=own_names(self.names.own))
+        namer = namer_of(self.toys[place.toy])
+        quotes = [quote for quote in self.reading.quotes.values() if quote.executed and not quote.construction]
+        found = moment(place.passes[0], place.cases, namer)
+        return replace(
+            found,
+            toy=self.toys[place.toy].spec,
+            function=self.reads[place.subject].source.name,
+            file=relative(self.reads[place.subject].source.file, self.settings),
+            passes=quotes[-1].passes if quotes else 1,
+            chosen_pass=quotes[-1].chosen_pass if quotes else 1,
+            own=own_names(self.names.own),
+        )
 
 
 def _row(fence: Fence, row: int) -> str:
@@ -439,50 +382,7 @@ def _row(fence: Fence, row: int) -> str:
     return lines[row] if 0 <= row < len(lines) else ""
 
 
-def _original(function: Function, sources: Mapping[str, str]) -> tuple[str, str] | None:
-    """Name and address of the code that a function follows, from ``Source: NAME, file, symbol`` in a docstring."""
-    texts = [ast.get_docstring(function.tree) or ""]
-    for node in ast.walk(parsed(function.file)[1]):
-        if isinstance(node, ast.ClassDef) and node.name == function.owner:
-            texts.append(ast.get_docstring(node) or "")
-    for text in texts:
-        found = SOURCE.search(text)
-        if found is not None and found["name"] in sources:
-            return f"{found['name']} {found['file']} {found['symbol']}", sources[found["name"]] + found["file"]
-    return None
-
-
 def _named(line: Reads, wanted: str) -> bool:
     """Whether ``of=`` means this line: by its spec, its dotted function, or the end of that."""
     name = line.source.name
     return wanted in (line.spec, line.spec.split(" ")[0], name) or name.endswith(f".{wanted}")
-
-
-def _runner(toy: Any) -> Callable[[], object]:
-    return lambda: toy.call(*toy.args, **toy.kwargs)
-
-
-def _flat(call: Call | None) -> list[Call]:
-    if call is None:
-        return []
-    return [call, *[inner for child in call.children for inner in _flat(child)]]
-
-
-def _relative(file: Path, settings: Settings) -> str:
-    resolved = file.resolve()
-    return resolved.relative_to(settings.root).as_posix() if resolved.is_relative_to(settings.root) else resolved.name
-
-
-def _package_folder(files: Sequence[Path], root: object) -> str:
-    """The folder of the top package (or the file) whose functions the call tree shows."""
-    file = files[0] if files else None
-    if file is None:
-        import inspect
-
-        file = Path(inspect.getfile(type(root) if isinstance(root, nn.Module) else root))  # type: ignore[arg-type]
-    folder = file.parent
-    if not (folder / "__init__.py").exists():
-        return str(file)
-    while (folder.parent / "__init__.py").exists():
-        folder = folder.parent
-    return str(folder)

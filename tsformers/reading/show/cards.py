@@ -10,7 +10,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from tsformers.reading.record import Call, Quote, Subject, TensorValue, Value, Variable
-from tsformers.reading.show.values import WORDS, brief, members, shape_text, slice_html, tensors, value_html
+from tsformers.reading.show.values import WORDS, brief, members, named_axes, shape_text, slice_html, tensors, value_html
 
 
 def _highlighted(code: str) -> list[str]:
@@ -24,7 +24,7 @@ def _code(lines: Sequence[str]) -> str:
     return f'<div class="highlight tsf-code"><pre><code>{chr(10).join(lines)}</code></pre></div>'
 
 
-def _qualified(function: str) -> str:
+def qualified(function: str) -> str:
     parts = function.split(".")
     return ".".join(parts[-2:]) if len(parts) > 1 and parts[-2][:1].isupper() else parts[-1]
 
@@ -85,11 +85,13 @@ def piece(
     *,
     api_url: str = "",
     anchor: str = "",
+    report_url: str = "",
     words: Mapping[str, str] = WORDS,
 ) -> str:
     """The card of a quoted piece: its lines with their numbers in the file, where it stands, what it wrote.
 
-    ``code`` is the fence's code, ``api_url`` the page of the function in the API reference, ``anchor`` the card's id.
+    ``code`` is the fence's code, ``api_url`` the page of the function in the API reference, ``anchor`` the card's id,
+    ``report_url`` where this step can be reported.
     Raises ValueError where ``quote.lines`` does not number every line of the code.
     """
     lines = _highlighted(code)
@@ -101,7 +103,7 @@ def piece(
     ]
     file = quote.file or subject.file
     span = f"{quote.first_line}" if quote.first_line == quote.last_line else f"{quote.first_line}–{quote.last_line}"
-    function = _qualified(quote.constructor or subject.function)
+    function = qualified(quote.constructor or subject.function)
     name = f"<code>{escape(function)}</code>"
     if api_url:
         name = f'<a href="{escape(api_url)}">{name}</a>'
@@ -113,6 +115,8 @@ def piece(
     elif quote.passes > 1:
         notes.append(f"第 {quote.chosen_pass} / {quote.passes} 轮")
     note = "".join(f'<span class="tsf-note">{text}</span>' for text in notes)
+    if report_url:
+        note += f'<a class="tsf-report" href="{escape(report_url)}">报告这一步</a>'
     identity = f' id="{escape(anchor)}"' if anchor else ""
     return (
         f'<div class="tsf-step"{identity}><div class="tsf-where">{name}'
@@ -160,7 +164,7 @@ def source(
         link = f'<p>原文件：<a href="{escape(original[1])}">{escape(original[0])}</a></p>' if original else ""
         foot = f'<div class="tsf-original">{link}{differences}</div>'
     return (
-        f'<div class="tsf-step"><div class="tsf-where"><code>{escape(_qualified(subject.function))}</code>'
+        f'<div class="tsf-step"><div class="tsf-where"><code>{escape(qualified(subject.function))}</code>'
         f"<span>{escape(subject.file)}</span></div>{_code(shown)}{foot}</div>"
     )
 
@@ -171,31 +175,33 @@ def pipeline(quotes: Sequence[Quote], call: Call | None = None) -> str:
     Starts from what the first piece overwrote, or from the first tensor that it passed to a call, else from the first
     tensor that goes into ``call``. Empty where no tensor was written.
     """
-    steps: list[tuple[str, str]] = []
+    steps: list[tuple[str, str, str]] = []
 
-    def add(name: str, value: Value) -> None:
-        for part, item, _ in members(name, value, ()):
+    def add(name: str, value: Value, axes: Sequence[tuple[str, ...] | None]) -> None:
+        for part, item, names in members(name, value, axes):
             entry = (part, brief(item))
-            if isinstance(item, TensorValue) and entry not in steps[-1:]:
-                steps.append(entry)
+            if isinstance(item, TensorValue) and entry not in [step[:2] for step in steps[-1:]]:
+                steps.append((*entry, named_axes(names)))
 
     active = [quote for quote in quotes if quote.executed and not quote.construction]
     if not active:
         return ""
     first = active[0]
-    overwritten = [(v.name, v.before) for v in first.wrote if v.bound_before and isinstance(v.before, TensorValue)]
-    passed = [
-        (name, value) for child in (*first.calls[:1], *([call] if call else [])) for name, value, _ in child.inputs
+    overwritten = [
+        (v.name, v.before, v.axes if isinstance(v.after, TensorValue) and v.after.shape == v.before.shape else None)
+        for v in first.wrote
+        if v.bound_before and isinstance(v.before, TensorValue)
     ]
-    for name, value in [*overwritten, *(pair for pair in passed if isinstance(pair[1], TensorValue))][:1]:
-        add(name, value)
+    passed = [given for child in (*first.calls[:1], *([call] if call else [])) for given in child.inputs]
+    for name, value, axes in [*overwritten, *(given for given in passed if isinstance(given[1], TensorValue))][:1]:
+        add(name, value, (axes,))
     given = len(steps)
     for quote in active:
         for variable in quote.wrote:
-            add(variable.name, variable.after)
+            add(variable.name, variable.after, (variable.axes,))
         if quote.returned is not None:
-            add("return", quote.returned.after)
+            add("return", quote.returned.after, call.output_axes if call else (quote.returned.axes,))
     if len(steps) == given:
         return ""
-    items = [f"<li><code>{escape(name)}</code> {escape(shape)}</li>" for name, shape in steps]
+    items = [f"<li><code>{escape(name)}</code> <span{axes}>{escape(shape)}</span></li>" for name, shape, axes in steps]
     return f'<ol class="tsf-pipeline" aria-label="本节的形状流水线">{"".join(items)}</ol>'

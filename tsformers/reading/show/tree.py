@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from tsformers.reading.record import Call, Value
-from tsformers.reading.show.values import WORDS, axes_html, brief, members, table, tensors
+from tsformers.reading.show.values import WORDS, axes_html, brief, members, named_axes, table, tensors
 
 _NONE: Mapping = {}
 
@@ -34,6 +34,15 @@ def local_path(call: Call, parent: Call) -> str:
 def output_text(value: Value) -> str:
     """``(8, 6, 16)``, or ``(8, 6, 16), None`` for a tuple."""
     return ", ".join(brief(part) for part in value) if isinstance(value, tuple) else brief(value)
+
+
+def _output_html(call: Call) -> str:
+    parts = members("", call.output, call.output_axes) if isinstance(call.output, tuple) else [
+        ("", call.output, call.output_axes[0] if call.output_axes else None)]  # fmt: skip
+    return ", ".join(
+        f"<span{named}>{escape(brief(value))}</span>" if (named := named_axes(axes)) else escape(brief(value))
+        for _, value, axes in parts
+    )
 
 
 def distinct(calls: Sequence[Call]) -> list[tuple[Call, int]]:
@@ -73,7 +82,7 @@ def call_tree(
         if call.path:
             path = local_path(call, parent) if is_torch(call) and parent else call.path
             parts.append(f"<code>{escape(path)}</code>")
-        parts.append(f'<span class="tsf-shape">→ {escape(output_text(call.output))}</span>')
+        parts.append(f'<span class="tsf-shape">→ {_output_html(call)}</span>')
         if times > 1:
             parts.append(f'<span class="tsf-times">×{times}</span>')
         text = " ".join(parts)
@@ -89,7 +98,7 @@ def call_tree(
 
 
 def _two_lines(value: Value, axes: Sequence[str] | None, words: Mapping[str, str]) -> str:
-    shape = f'<span class="tsf-shape">{escape(brief(value))}</span>'
+    shape = f'<span class="tsf-shape"{named_axes(axes)}>{escape(brief(value))}</span>'
     return f'{shape}<br><span class="tsf-axes">{axes_html(axes, words)}</span>' if axes else shape
 
 

@@ -81,22 +81,29 @@ def members(name: str, value: Value, axes: Sequence[tuple[str, ...] | None]) -> 
 
 
 def axes_html(axes: Sequence[str], words: Mapping[str, str] = WORDS) -> str:
-    """``(B*C, patch_num, d_model)``, each symbol in a span of its family; ``words`` maps a symbol to its meaning."""
+    """``(B*C, patch_num, d_model)``, each symbol in a span of its family; a symbol of ``words`` stands in an attribute
+    too, for whoever explains it (``notation.explained``)."""
 
     def span(match: re.Match[str]) -> str:
         symbol = match[0].removeprefix("sizes.")
-        meaning = f' title="{escape(symbol)}：{escape(words[symbol])}"' if symbol in words else ""
+        meaning = f' data-symbol="{escape(symbol)}"' if symbol in words else ""
         return f'<span class="tsf-ax" data-axis="{FAMILY.get(symbol, "other")}"{meaning}>{escape(match[0])}</span>'
 
     slots = [_SYMBOL.sub(span, axis) for axis in axes]
     return f"({', '.join(slots)}{',' if len(slots) == 1 else ''})"
 
 
+def named_axes(axes: Sequence[str] | None) -> str:
+    """The attribute that names the axes of a shape, for the panel of sizes; "" where none has a name."""
+    named = any(_SYMBOL.search(axis) for axis in axes or ())
+    return f' data-axes="{escape(", ".join(axes or ()))}"' if named else ""
+
+
 def value_html(value: Value, axes: Sequence[str] | None = None, words: Mapping[str, str] = WORDS) -> str:
     """A value in one line: ``(8, 6, 16) = (B*C, patch_num, d_model)`` for a tensor, else its short text."""
     named = any(_SYMBOL.search(axis) for axis in axes or ())
     names = f' <span class="tsf-axes">= {axes_html(axes or (), words)}</span>' if named else ""
-    return f'<span class="tsf-shape">{escape(brief(value))}</span>{names}'
+    return f'<span class="tsf-shape"{named_axes(axes)}>{escape(brief(value))}</span>{names}'
 
 
 def table(head: Sequence[str], rows: Sequence[str]) -> str:
