@@ -199,7 +199,7 @@ def _place(tree: ast.AST, line: int) -> None:
     children: Iterator[Any] = ast.iter_child_nodes(tree)
     for child in children:
         if "lineno" in child._attributes and getattr(child, "lineno", None) is None:
-            lines = [line for n in ast.walk(child) if (line := getattr(n, "lineno", None)) is not None]
+            lines = [at for n in ast.walk(child) if (at := getattr(n, "lineno", None)) is not None]
             child.lineno = child.end_lineno = min(lines, default=line)
             child.col_offset = child.end_col_offset = 0
         _place(child, getattr(child, "lineno", line))
