@@ -245,3 +245,16 @@ def test_the_caret_stands_under_wide_characters():
 def test_tabs_and_empty_rows():
     assert failure_text(Failure("a.md", 1, 3, "claim", message="m"), "\t\tc").split("\n")[2] == "      ^"
     assert failure_text(Failure("a.md", 1, 1, "coverage", message="m"), "") == "a.md:1:1: coverage: m"
+
+
+def test_a_library_that_is_not_installed_is_named_with_its_extra(tmp_path, monkeypatch, capsys):
+    (tmp_path / "a.md").write_text("# a\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    def missing(*_, **__):
+        raise ModuleNotFoundError("No module named 'yaml'", name="yaml")
+
+    monkeypatch.setattr(pages, "read_page", missing)
+    assert main(["check", "a.md"]) == BROKEN
+    said = capsys.readouterr().err
+    assert "yaml is not installed" in said and "'reading'" in said and "Traceback" not in said

@@ -52,9 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read the report has seen enough; what is left of it goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN
-    except Exception:
-        traceback.print_exc()
-        print("The checker itself failed; this is a bug in tsformers.reading.", file=sys.stderr)
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("tsformers"):
+            print(f"{error.name} is not installed; it comes with the extra 'reading' of tsformers.", file=sys.stderr)
+        else:
+            traceback.print_exc()
+            print("The checker itself failed; this is a bug in tsformers.reading.", file=sys.stderr)
         return BROKEN
 
 

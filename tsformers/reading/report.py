@@ -117,7 +117,7 @@ def excerpt(row: str, start: int, end: int, columns: int) -> tuple[str, int]:
 
 COLUMNS = 100  # of the author's row, where nothing tells how wide a line may be
 HINTS = {
-    "claim": "trace {path}:{line} 列出这里的名字、形状和值；fix {path} 把算出的值写进页面",
+    "claim": "trace {path}:{line} 列出这里的名字、形状和值；fix {path} 把算出的值写进页面（形状加 --shapes）",
     "axis": "轴名要在玩具的每个配置上都成立；trace {path}:{line} 列出这里各张量的轴",
     "name": "trace {path}:{line} 列出这里的名字；术语写进 terms",
     "naked": "把数写成声明（`x.shape[0] = 3`），小的数用汉字，例外连同理由写进 front matter 的 numbers",

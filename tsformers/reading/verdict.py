@@ -103,5 +103,5 @@ def _coverage(page: Page, reading: Reading, settings: Settings) -> Iterator[Fail
         if share < settings.coverage:
             line = page.front.lines.get(f"reads.{number}", 1)
             message = f"{subject.function} 有 {len(gap)} 条执行过的语句没有讲到：{'、'.join(gap)}"
-            expected, actual = f"{settings.coverage:g} %", f"{share:.0f} %"
+            expected, actual = f"{settings.coverage:g} %", f"{int(share)} %"
             yield Failure(page.path, line, 1, "coverage", subject.spec, expected, actual, message)
