@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.reading import show_records as records
-from tsformers.reading.record import Call, Subject
+from tsformers.reading.record import Call, Subject, Variable
 from tsformers.reading.show import Section, groups, sequence, structure, svg
 from tsformers.reading.show.flow import flow, reads
 
@@ -82,6 +82,48 @@ def test_groups_are_the_sections_and_edges_the_variables() -> None:
     assert "y (8, 64, 6) 从 y：conv1 → dropout 到 y：conv2 → dropout" in label
     assert "x (8, 6, 16) 从 y, x：norm1 到 返回：norm2" in label
     assert "tau" not in label.split("数据流")[1]
+
+
+def test_a_quoted_loop_shows_its_parts_once_and_the_input_flows_into_it() -> None:
+    x = records.tensor(8, 6, 16)
+    call = Call("m.E.forward", "E", "e", 0, (("x", x, None),), x, (None,), ())
+    calls = (part("e.layers.0", 3, x), part("e.layers.1", 3, x))
+    wrote = (Variable("x", x, True, x, None),)
+    branch = records.quote(1, 0, wrote=wrote)
+    whole = records.quote(2, 3, wrote=wrote, calls=calls)
+    passes = [records.quote(3, wrote=wrote, calls=calls, passes=2, chosen_pass=number) for number in (1, 2)]
+    body = "x = layer(x)"
+    texts = ("if self.more is None:\n    ...", "for layer in self.layers:\n    x = layer(x)")
+    label = parts(groups([Section("1", "循环", (branch, whole), texts)], call))[0].get("aria-label", "")
+    assert "x (8, 6, 16) 从 输入 到 x：layers.0–1" in label
+    label = parts(groups([Section("1", "循环", tuple(passes), (body, body))], call))[0].get("aria-label", "")
+    assert "从 输入 到 x：layers.0 ；x (8, 6, 16) 从 x：layers.0 到 x：layers.1 " in label
+
+
+def test_parallel_calls_are_joined_and_a_piece_without_modules_says_what_it_does() -> None:
+    x = records.tensor(8, 6, 16)
+    wrote = (Variable("q", None, False, x, None), Variable("k", None, False, x, None))
+    split = records.quote(1, 2, wrote=wrote, calls=(part("e.f", 1, x), part("e.g", 2, x)))
+    view = records.quote(3, wrote=(Variable("q", x, True, x, None),))
+    end = records.quote(4, returned=Variable("return", None, False, x, None))
+    texts = ("q = self.f(q)\nk = self.g(k)", "q = q.view(2, -1)", "return q + k")
+    label = parts(groups([Section("1", "拆", (split, view, end), texts)]))[0].get("aria-label", "")
+    assert "从 q, k：f、g 到 q：q.view " in label
+    assert "从 q：q.view 到 返回：q + k " in label
+
+
+def test_a_piece_that_did_not_run_says_so_and_is_cut_at_a_word() -> None:
+    text = "for attn_layer, conv_layer in zip(self.attn_layers, self.conv_layers):\n    ..."
+    _, labels = parts(groups([Section("1", "分支", (records.quote(1, 0, executed=False),), (text,))]))
+    assert "未执行for attn_layer, conv_layerin …" in labels
+
+
+def test_a_title_has_no_halo_in_a_colour_of_its_own_and_search_leaves_the_drawing_out() -> None:
+    figure, labels = parts(groups(SECTIONS, CALL))
+    assert labels.count("5.1 注意力残差块") == 1
+    assert "color-mix" not in groups(SECTIONS, CALL)
+    assert figure.get("data-search-exclude") == ""
+    assert not list(figure.iter("figure"))[1:]  # search would take its end for that of the outer one
 
 
 def test_a_page_without_quotes_has_no_groups() -> None:

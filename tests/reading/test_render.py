@@ -11,9 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.reading.checking import MIXER, check
+from tsformers.reading.claims import parse
+from tsformers.reading.record import Evidence, OpaqueValue, TensorValue
 from tsformers.reading.render import Site, render
+from tsformers.reading.show import proof
 
 ROOT = Path(__file__).resolve().parents[2]
+X = TensorValue((2, 3), "float64", None)
+MODULE = OpaqueValue("Norm", "Norm(\n  (inner): Part()\n)")
 
 PAGE = """# 混合层
 
@@ -139,6 +144,28 @@ def test_a_proof_says_what_was_evaluated_and_where(checked):
     rendered = render(checked.page, checked.reading, Site(), "s0")
     shape = next(p for p in rendered.proofs.values() if "轴名在 3 组配置上成立" in p and p.startswith("x = "))
     assert "(2, 3, 4)" in shape and "Mixer.forward 第" in shape
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "said"),
+    [
+        ("y is x", Evidence("claim", (("y", X), ("x", X)), (True,)), "同一个对象：是"),
+        ("y is not x", Evidence("claim", (("y", X), ("x", X)), (True,)), "同一个对象：不是"),
+        ("y is None", Evidence("claim", (("y", None), ("None", None)), (True,)), "y = None"),
+        ("y is not None", Evidence("claim", (("y", MODULE), ("None", None)), (True,)), "y = Norm(…)"),
+        ("y == x", Evidence("claim", (("y", X), ("x", X)), (None,)), "6 个数全部成立"),
+        ("y < 1e-12", Evidence("claim", (("y", 0.5), ("1e-12", 1e-12)), (None,)), "y = 0.5000"),
+        (
+            "return is x",
+            Evidence("claim", (("return", X), ("x", X)), (True,), subject=0),
+            "同一个对象：是；M.f 的返回值",
+        ),
+        ("n = 3", Evidence("claim", (("n", 3),), subject=0), "n = 3；进入 M.f 时"),
+        ("n = 3", Evidence("claim", (("n", 3),), subject=0, line=7), "n = 3；M.f 第 7 行之后"),
+    ],
+)
+def test_a_proof_says_what_a_comparison_means(claim, evidence, said):
+    assert proof(parse(claim), evidence, "M.f" if evidence.subject == 0 else "") == said
 
 
 @pytest.fixture(scope="module")

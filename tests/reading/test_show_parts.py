@@ -37,7 +37,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "source": whole_source,
     "piece": lambda: piece(records.RESIDUAL, records.code(43, 44), SUBJECT, api_url="../api/", anchor="p43"),
     "return": lambda: piece(records.RETURN, records.code(50), SUBJECT),
-    "pipeline": lambda: pipeline((records.WIDEN, records.NARROW)),
+    "pipeline": lambda: pipeline([(records.WIDEN, records.code(46)), (records.NARROW, records.code(47))]),
 }
 
 
@@ -158,9 +158,26 @@ def test_a_line_without_a_number_is_shown_without_one() -> None:
 
 def test_the_pipeline_of_a_section() -> None:
     assert text(PARTS["pipeline"]()) == "y (8, 6, 16) y (8, 64, 6) y (8, 6, 16)"
-    ends = pipeline((records.NORM, records.SKIPPED, records.RETURN))
-    assert text(ends) == "x (8, 6, 16) y (8, 6, 16) x (8, 6, 16) return[0] (8, 6, 16)"
-    assert pipeline((records.SKIPPED,)) == ""
+    pieces = [(records.NORM, records.code(45)), (records.SKIPPED, records.code(49)), (records.RETURN, records.code(50))]
+    assert text(pipeline(pieces)) == "x (8, 6, 16) y (8, 6, 16) return[0] (8, 6, 16)"
+    assert pipeline(pieces[1:2]) == ""
+
+
+def test_a_pipeline_joins_what_one_piece_wrote_and_begins_with_the_frames_own_names() -> None:
+    heads = records.tensor(8, 6, 2, 8)
+    split = records.quote(43, wrote=tuple(Variable(name, records.X0, True, heads, None) for name in ("q", "k")))
+    merge = records.quote(44, wrote=(Variable("out", None, False, records.X0, None),))
+    shown = pipeline([(split, "q = self.f(q)\nk = self.g(k)")])
+    assert text(shown) == "q (8, 6, 16) 、 k (8, 6, 16) q (8, 6, 2, 8) 、 k (8, 6, 2, 8)"
+    assert shown.count("<li>") == 2
+    later = pipeline([(merge, "out = self.h(k, q)")], None, [split])
+    assert text(later) == "k (8, 6, 2, 8) 、 q (8, 6, 2, 8) out (8, 6, 16)"
+    assert text(pipeline([(records.RESIDUAL, records.code(43, 44))], CALL)).startswith("x (8, 6, 16) new_x")
+
+
+def test_what_a_body_left_out_wrote_is_no_step_of_the_pipeline() -> None:
+    loop = records.quote(46, 0, wrote=(Variable("y", records.X2, True, records.HIDDEN, None),))
+    assert pipeline([(loop, "for part in self.parts:\n    ...")], CALL) == ""
 
 
 def test_the_footer_counts_what_was_proven() -> None:

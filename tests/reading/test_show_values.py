@@ -12,7 +12,7 @@ from tests.reading import show_records as records
 from tsformers.axes import AXES
 from tsformers.reading.record import TensorValue
 from tsformers.reading.show import matrix, worked
-from tsformers.reading.show.values import FAMILY, axes_html, fewest_digits, figures, meaning, members, slice_html
+from tsformers.reading.show.values import FAMILY, axes_html, fewest_digits, figures, meaning, members, slice_html, table
 
 
 def cells(table: str) -> list[list[str]]:
@@ -175,3 +175,8 @@ def test_the_first_slice_of_a_tensor() -> None:
     assert slice_html("y", records.tensor(9, 9)).count("<tr>") == 1 + 8 + 1
     assert "没有记录数值" in slice_html("y", records.tensor(2, 3, filled=False))
     assert "y = 0.250000" in slice_html("y", TensorValue((), "float64", (0.25,)))
+
+
+def test_a_table_that_search_leaves_out_says_so_on_the_table_itself() -> None:
+    assert '<table class="tsf-table" data-search-exclude="">' in table(("a",), [], search=False)
+    assert "data-search-exclude" not in table(("a",), [])

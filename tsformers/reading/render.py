@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from html import escape
 
 from tsformers.reading import show
-from tsformers.reading.claims import describe
+from tsformers.reading.claims import Claim, parse
 from tsformers.reading.fences import EXEC, OURS
-from tsformers.reading.grammar import parse
 from tsformers.reading.page import Fence, Heading, Link, Page, Span
 from tsformers.reading.record import Evidence, Quote, Reading, Subject
 from tsformers.reading.slugs import attributes_at, given_id, outline, shown_name
@@ -111,9 +110,10 @@ class _Renderer:
                 self._word(index, span)
             return
         key = self._key(f"c{index}")
-        self.result.proofs[key] = self._proof(span, evidence)
         claim = parse(span.text)
-        if claim is not None and claim.axis_groups and self._main(evidence.toy):
+        assert claim is not None  # evidence of a claim has the text of one
+        self.result.proofs[key] = self._proof(claim, evidence)
+        if claim.axis_groups and self._main(evidence.toy):
             self.result.axes[key] = ", ".join(slot.text for slot in claim.axis_groups[-1])
         closing = self.page.text.index("`", span.end) + 1
         self.edits.append((closing, closing, f'{{ {ATTRIBUTE}="{key}" }}'))
@@ -138,18 +138,12 @@ class _Renderer:
         closing = self.page.text.index("`", span.end) + 1
         self.edits.append((closing, closing, f'{{ {ATTRIBUTE}="{key}" }}'))
 
-    def _proof(self, span: Span, evidence: Evidence) -> str:
-        """What a verified claim shows on hover or focus: what was evaluated, its value, where."""
-        said = [f"{text} = {describe(value)}" for text, value in evidence.values if text != describe(value)]
-        said += [f"这里 {name} 在当前帧里是 {frame}，配置里是 {size}" for name, size, frame in evidence.shadowed]
+    def _proof(self, claim: Claim, evidence: Evidence) -> str:
+        """What a verified claim shows on hover or focus."""
+        owner = ""
         if evidence.subject is not None and evidence.subject < len(self.reading.subjects):
-            subject = self.reading.subjects[evidence.subject]
-            owner = ".".join(subject.function.split(".")[-2:])
-            said.append(f"{owner} 第 {evidence.line} 行之后" if evidence.line else f"进入 {owner} 时")
-        if len(evidence.shapes) > 1 and re.search(r"[A-Za-z_]", span.text.rpartition("(")[2]):
-            proven = sum(shape is not None for shape in evidence.shapes)
-            said.append(f"轴名在 {proven} 组配置上成立")
-        return "；".join(said)
+            owner = ".".join(self.reading.subjects[evidence.subject].function.split(".")[-2:])
+        return show.proof(claim, evidence, owner)
 
     # Links
 
@@ -255,10 +249,22 @@ class _Renderer:
         pairs = self._quotes_in(heading) if heading is not None else []
         if not pairs:
             return ""
-        quotes, fences = [quote for quote, _ in pairs], [fence for _, fence in pairs]
+        fences = [fence for _, fence in pairs]
         other = next((fence for fence in fences if not self._main(fence.options.get("toy", ""))), fences[0])
-        html = show.pipeline(quotes, self._subject(quotes[0]).call)
+        first = pairs[0][0]
+        earlier = self._earlier(first, fences[0])
+        html = show.pipeline([(q, fence.code) for q, fence in pairs], self._subject(first).call, earlier)
         return self._of_toy(html, other) if html else ""
+
+    def _earlier(self, quote: Quote, fence: Fence) -> list[Quote]:
+        """The quotes of the same run that stand above this one, on the page as in the function."""
+        return [
+            other
+            for index, other in self.reading.quotes.items()
+            if other.subject == quote.subject and other.last_line < quote.first_line
+            and isinstance(step := self.page.steps[index], Fence)
+            and step.start < fence.start and step.options.get("toy", "") == fence.options.get("toy", "")
+        ]  # fmt: skip
 
     def _panel(self, at: int) -> None:
         """The panel of sizes, once a page."""

@@ -50,7 +50,7 @@ def _models(models: dict[str, Coverage]) -> str:
             f'<tr><th scope="row"><code>{escape(spec)}</code></th><td>{len(found.executed)}</td>'
             f"<td>{found.percent} %</td><td>{folded}</td></tr>"
         )
-    return table(("toy", "执行过的语句", "已讲解", "还没有讲到"), rows)
+    return table(("toy", "执行过的语句", "已讲解", "还没有讲到"), rows, search=False)
 
 
 def _pages(results: Sequence[tuple[str, Checked]]) -> str:
@@ -63,7 +63,7 @@ def _pages(results: Sequence[tuple[str, Checked]]) -> str:
         title = escape(page_title(result.page))
         shown = "".join(f"<td>{cell}</td>" for cell in cells)
         rows.append(f'<tr><th scope="row"><a href="{escape(address)}">{title}</a></th>{shown}</tr>')
-    return table(("页", "步", "声明", "形状注释", "讲解覆盖", "秒"), rows)
+    return table(("页", "步", "声明", "形状注释", "讲解覆盖", "秒"), rows, search=False)
 
 
 def failures_html(failures: Sequence[Failure]) -> str:

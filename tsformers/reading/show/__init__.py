@@ -18,6 +18,7 @@ from tsformers.reading.show.notation import (
     word_attributes,
     words_of,
 )
+from tsformers.reading.show.proofs import proof
 from tsformers.reading.show.sizes import size_panel
 from tsformers.reading.show.stepper import stepper
 from tsformers.reading.show.tree import call_tree, children
@@ -38,6 +39,7 @@ __all__ = [
     "matrix",
     "piece",
     "pipeline",
+    "proof",
     "sequence",
     "size_panel",
     "source",

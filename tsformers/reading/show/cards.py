@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
@@ -10,6 +11,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from tsformers.reading.record import Call, Quote, Subject, TensorValue, Value, Variable
+from tsformers.reading.show.flow import reads, written
 from tsformers.reading.show.values import WORDS, brief, members, named_axes, shape_text, slice_html, tensors, value_html
 
 
@@ -169,39 +171,66 @@ def source(
     )
 
 
-def pipeline(quotes: Sequence[Quote], call: Call | None = None) -> str:
-    """The shapes of a section in one line: ``x (8, 6, 16) → y (8, 64, 6) → return[0] (8, 6, 16)``.
+def pipeline(pieces: Sequence[tuple[Quote, str]], call: Call | None = None, earlier: Sequence[Quote] = ()) -> str:
+    """The shapes of a section in one line: ``x (8, 6, 16) → y (8, 64, 6)、z (8, 6) → return[0] (8, 6, 16)``.
 
-    Starts from what the first piece overwrote, or from the first tensor that it passed to a call, else from the first
-    tensor that goes into ``call``. Empty where no tensor was written.
+    ``pieces`` are its quotes, each with its code. Starts from the tensors of the frame that the first piece to read any reads, as
+    the inputs of ``call`` and the quotes ``earlier`` in the function left them. What one piece wrote stands together.
+    Empty where no tensor was written.
     """
-    steps: list[tuple[str, str, str]] = []
-
-    def add(name: str, value: Value, axes: Sequence[tuple[str, ...] | None]) -> None:
-        for part, item, names in members(name, value, axes):
-            entry = (part, brief(item))
-            if isinstance(item, TensorValue) and entry not in [step[:2] for step in steps[-1:]]:
-                steps.append((*entry, named_axes(names)))
-
-    active = [quote for quote in quotes if quote.executed and not quote.construction]
+    active = [(quote, text) for quote, text in pieces if quote.executed and not quote.construction]
     if not active:
         return ""
-    first = active[0]
-    overwritten = [
-        (v.name, v.before, v.axes if isinstance(v.after, TensorValue) and v.after.shape == v.before.shape else None)
-        for v in first.wrote
-        if v.bound_before and isinstance(v.before, TensorValue)
-    ]
-    passed = [given for child in (*first.calls[:1], *([call] if call else [])) for given in child.inputs]
-    for name, value, axes in [*overwritten, *(given for given in passed if isinstance(given[1], TensorValue))][:1]:
-        add(name, value, (axes,))
-    given = len(steps)
-    for quote in active:
-        for variable in quote.wrote:
-            add(variable.name, variable.after, (variable.axes,))
+    steps: list[list[tuple[str, str, str]]] = []
+
+    def add(variables: Sequence[tuple[str, Value, Sequence[tuple[str, ...] | None]]]) -> None:
+        entries = {
+            (part, brief(item)): named_axes(names)
+            for name, value, axes in variables
+            for part, item, names in members(name, value, axes)
+            if isinstance(item, TensorValue)
+        }
+        before = {(name, shape) for name, shape, _ in steps[-1]} if steps else set()
+        step = [(*entry, names) for entry, names in entries.items() if entry not in before]
+        if step:
+            steps.append(step)
+
+    given = next(filter(None, (_given(quote, text, call, earlier) for quote, text in active)), {})
+    add([(name, value, (axes,)) for name, (value, axes) in given.items()])
+    for quote, text in active:
+        made: list[tuple[str, Value, Sequence[tuple[str, ...] | None]]] = [
+            (variable.name, variable.after, (variable.axes,)) for variable in written(quote, text)
+        ]
         if quote.returned is not None:
-            add("return", quote.returned.after, call.output_axes if call else (quote.returned.axes,))
-    if len(steps) == given:
+            made.append(("return", quote.returned.after, call.output_axes if call else (quote.returned.axes,)))
+        add(made)
+    if len(steps) == bool(given):
         return ""
-    items = [f"<li><code>{escape(name)}</code> <span{axes}>{escape(shape)}</span></li>" for name, shape, axes in steps]
-    return f'<ol class="tsf-pipeline" aria-label="本节的形状流水线">{"".join(items)}</ol>'
+    items = [
+        "、".join(f"<code>{escape(name)}</code> <span{axes}>{escape(shape)}</span>" for name, shape, axes in step)
+        for step in steps
+    ]
+    shown = "".join(f"<li>{item}</li>" for item in items)
+    return f'<ol class="tsf-pipeline" aria-label="本节的形状流水线">{shown}</ol>'
+
+
+def _given(
+    quote: Quote, text: str, call: Call | None, earlier: Sequence[Quote]
+) -> dict[str, tuple[TensorValue, tuple[str, ...] | None]]:
+    """The tensors that a piece reads from its frame, in the order of the text."""
+    known: dict[str, tuple[Value | None, tuple[str, ...] | None]] = {}
+    for name, value, axes in call.inputs if call else ():
+        known[name] = (value, axes)
+    for before in earlier:
+        if before.executed and not before.construction:
+            known |= {variable.name: (variable.after, variable.axes) for variable in before.wrote}
+    for variable in quote.wrote:
+        held, axes = known.get(variable.name, (None, None))
+        if not variable.bound_before:
+            known.pop(variable.name, None)
+        elif brief(variable.before) != brief(held):
+            same = brief(variable.before) == brief(variable.after)
+            known[variable.name] = (variable.before, variable.axes if same else None)
+    places = {match[0]: match.start() for match in reversed(list(re.finditer(r"\b[A-Za-z_]\w*", text)))}
+    found = {name: known[name] for name in sorted(reads(text), key=lambda name: places.get(name, 0)) if name in known}
+    return {name: (value, axes) for name, (value, axes) in found.items() if isinstance(value, TensorValue)}

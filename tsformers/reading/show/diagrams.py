@@ -5,6 +5,7 @@ The renderer is mermaid-render (PyPI), which needs neither browser nor Node; onl
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import re
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from html import escape
 from xml.etree import ElementTree
 
 from tsformers.reading.record import Call, Quote, Subject, Value
-from tsformers.reading.show.flow import flow, reads
+from tsformers.reading.show.flow import flow, parse, reads, written
 from tsformers.reading.show.tree import call_name, is_torch, local_path, output_text
 from tsformers.reading.show.values import brief, tensors
 
@@ -31,7 +32,7 @@ class Section:
 
 
 def svg(source: str, label: str, kind: str = "") -> str:
-    """The diagram of a Mermaid source in a figure whose ``aria-label`` tells it in words.
+    """The diagram of a Mermaid source in a figure whose ``aria-label`` tells it in words; search leaves it out.
 
     The same source gives the same text; ids in it are prefixed, so that diagrams can share a page. The colours stay
     plain attributes, which the style sheet maps to the scheme's. Raises ValueError where the source is not Mermaid.
@@ -54,6 +55,9 @@ def svg(source: str, label: str, kind: str = "") -> str:
         for title in parent.findall("text"):  # above the edges, which would cross it
             parent.remove(title)
             root.append(title)
+    for parent in list(root.iter()):
+        for halo in [text for text in parent.findall("text") if text.get("fill") == "none"]:
+            parent.remove(halo)  # in a colour that no scheme maps; the style sheet makes one
     width, height, box = float(root.get("width", "0")), float(root.get("height", "0")), root.get("viewBox", "")
     root.attrib.clear()
     root.attrib.update({
@@ -64,7 +68,7 @@ def svg(source: str, label: str, kind: str = "") -> str:
     drawing = ElementTree.tostring(root, encoding="unicode").replace("\n", " ")
     extra = f" tsf-{kind}" if kind else ""
     return (
-        f'<figure class="tsf-figure{extra}" role="img" aria-label="{escape(label)}">'
+        f'<figure class="tsf-figure{extra}" role="img" aria-label="{escape(label)}" data-search-exclude="">'
         f'<div class="tsf-wide" tabindex="0">{drawing}</div></figure>'
     )
 
@@ -153,17 +157,92 @@ def _title(section: Section) -> str:
     return f"{section.number} {title}".strip()
 
 
+def _cut(text: str, most: int = 32) -> str:
+    """One line of code; where it is too long it ends with a whole word."""
+    if len(text) <= most:
+        return text
+    head = text[: most - 1]
+    if re.match(r"\w", text[most - 1]):
+        head = re.sub(r"\w+$", "", head) or head
+    return head + "…"
+
+
 def _piece_label(quote: Quote, text: str) -> str:
-    written = [variable.name for variable in quote.wrote]
-    if quote.returned is not None:
-        written.append("返回")
-    calls = list(dict.fromkeys(_last_name(call) for call in quote.calls))
-    first = ", ".join(written[:4]) + (" …" if len(written) > 4 else "")
+    """What a piece writes, and below it the modules that it calls, else what it does instead."""
     line = next((line.strip() for line in text.split("\n") if line.strip()), "")
-    second = " → ".join(calls[:4]) + (" …" if len(calls) > 4 else "")
+    if not quote.executed:
+        return f"未执行<br/>{_text(_cut(line))}"
+    names = [variable.name for variable in written(quote, text)]
+    if quote.returned is not None:
+        names.append("返回")
+    first = ", ".join(names[:4]) + (" …" if len(names) > 4 else "")
+    second = _called(quote, text) or _done(text)
     if not first and not second:
-        return _text(line if len(line) <= 32 else line[:31] + "…")
-    return "<br/>".join(_text(part) for part in (first, second) if part)
+        return _text(_cut(line))
+    if len(second) > 32:
+        second = second.replace("、", "、\n")
+    return "<br/>".join(_text(part).replace("\n", "<br/>") for part in (first, second) if part)
+
+
+def _simple(text: str) -> list[ast.stmt]:
+    """The statements of a piece that have no body, those within bodies too, in order."""
+    found = [node for statement in parse(text) for node in ast.walk(statement)
+             if isinstance(node, ast.stmt) and not hasattr(node, "body")]  # fmt: skip
+    return sorted(found, key=lambda node: node.lineno)
+
+
+def _names(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, context)}
+
+
+def _called(quote: Quote, text: str) -> str:
+    """The modules that a piece calls: ``a → b`` where b gets what a made, ``a、b`` where neither needs the other.
+
+    Of a piece in a loop, those of its pass; several modules of a list are one, ``layers.0–1``.
+    """
+    calls = list(quote.calls)
+    if quote.passes > 1 and len(calls) % quote.passes == 0:
+        size = len(calls) // quote.passes
+        calls = calls[(quote.chosen_pass - 1) * size : quote.chosen_pass * size]
+    listed: dict[str, list[int]] = {}
+    places: dict[str, int] = {}
+    for call in calls:
+        name = _last_name(call)
+        stem, _, number = name.rpartition(".")
+        key = stem if number.isdecimal() else name
+        listed.setdefault(key, []).extend([int(number)] if number.isdecimal() else [])
+        places.setdefault(key, call.line)
+    told: list[str] = []
+    statements = _simple(text)
+    of_statement = [
+        {quote.lines[row - 1] for row in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+        for node in statements
+    ]
+    before: int | None = None
+    for key, line in places.items():
+        at = next((index for index, lines in enumerate(of_statement) if line in lines), None)
+        numbers = sorted(set(listed[key]))
+        span = f"{numbers[0]}–{numbers[-1]}" if len(numbers) > 1 else "".join(map(str, numbers))
+        if told:
+            apart = before is not None and at is not None and before != at and not any(
+                _names(statements[at], ast.Load) & _names(one, ast.Store) for one in statements[:at])  # fmt: skip
+            told.append("、" if apart else " → ")
+        told.append(f"{key}.{span}" if numbers else key)
+        before = at
+    return "".join(told[:7]) + (" …" if len(told) > 7 else "")
+
+
+def _done(text: str) -> str:
+    """``out.view``, or the statement's source, of a piece without modules that is one statement."""
+    match _simple(text):
+        case [
+            ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) | ast.Return(value=ast.expr() as value)
+        ]:
+            parts = (
+                value.elts if isinstance(value, ast.Tuple) else [value.func if isinstance(value, ast.Call) else value]
+            )
+            return _cut(", ".join(map(ast.unparse, parts)).replace("self.", ""))
+    return ""
 
 
 def _flowing(section: Section) -> Section:
@@ -171,7 +250,7 @@ def _flowing(section: Section) -> Section:
         (quote, text)
         for quote, text in zip(section.pieces, section.texts, strict=True)
         if not quote.construction and (quote.returned is not None or not quote.wrote or any(
-            any(tensors(variable.after)) for variable in quote.wrote))
+            any(tensors(variable.after)) for variable in written(quote, text)))
     ]  # fmt: skip
     return Section(section.number, section.title, tuple(q for q, _ in kept), tuple(text for _, text in kept))
 
@@ -207,14 +286,14 @@ def groups(sections: Sequence[Section], call: Call | None = None) -> str:
 
     order = sorted(placed, key=lambda item: (item[1].subject, next(filter(None, item[1].lines), item[1].first_line)))
     for _, quote, text, key in order:
-        names[key] = _piece_label(quote, text).replace("<br/>", "：")
+        names[key] = _piece_label(quote, text).replace("、<br/>", "、").replace("<br/>", "：")
         if not quote.executed or quote.construction:
             continue
         for name in sorted(reads(text)):
             if name in writers and any(tensors(writers[name][1])) and writers[name][0] != key:
                 start, value = writers[name]
                 edge(start, key, f"{name} {brief(value)}")
-        for variable in quote.wrote:
+        for variable in written(quote, text):
             writers[variable.name] = (key, variable.after)
         if quote.returned is not None:
             edge(key, "out", output_text(quote.returned.after))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tsformers.reading.record import Call, Quote, Subject, Value
+from tsformers.reading.record import Call, Quote, Subject, Value, Variable
 from tsformers.reading.show.tree import is_torch, local_path, output_text
 from tsformers.reading.show.values import brief, tensors
 
@@ -59,6 +59,19 @@ def reads(code: str) -> set[str]:
              if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}  # fmt: skip
     return names | {node.target.id for statement in parse(code) for node in ast.walk(statement)
                     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)}  # fmt: skip
+
+
+def written(quote: Quote, code: str) -> list[Variable]:
+    """What the lines of a piece wrote that it shows: a body left out (``...``) belongs to the pieces that quote it."""
+    if all(quote.lines):
+        return list(quote.wrote)
+    stored = set()
+    for node in (node for statement in parse(code) for node in ast.walk(statement)):
+        if isinstance(getattr(node, "ctx", None), ast.Store):
+            while isinstance(node, ast.Subscript | ast.Attribute | ast.Starred):
+                node = node.value
+            stored.add(getattr(node, "id", ""))
+    return [variable for variable in quote.wrote if variable.name in stored]
 
 
 def _plain(node: ast.expr) -> str:

@@ -91,7 +91,7 @@ def stepper(subject: Subject, number: int = 1, *, prefix: str = "L", words: Mapp
     function = escape(qualified(subject.function))
     matrices = _Matrices()
     rows = [_row(step, step_id(number, at), function, matrices, words) for at, step in enumerate(subject.steps, 1)]
-    steps = table(("步", "行", "语句", "读", "途中", "写"), rows)
+    steps = table(("步", "行", "语句", "读", "途中", "写"), rows, search=False)
     return (
         f'<div class="tsf-stepper" data-prefix="{escape(prefix)}" data-title="{function}" data-search-exclude="">'
         f'<script type="application/json">{matrices.json()}</script>'

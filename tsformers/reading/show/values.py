@@ -106,10 +106,15 @@ def value_html(value: Value, axes: Sequence[str] | None = None, words: Mapping[s
     return f'<span class="tsf-shape"{named_axes(axes)}>{escape(brief(value))}</span>{names}'
 
 
-def table(head: Sequence[str], rows: Sequence[str]) -> str:
-    """Rows (``<tr>…</tr>``) under column headings, in a table that scrolls inside itself."""
+def table(head: Sequence[str], rows: Sequence[str], *, search: bool = True) -> str:
+    """Rows (``<tr>…</tr>``) under column headings, in a table that scrolls inside itself.
+
+    Without ``search`` the site's search leaves the table out. The attribute stands on the table itself: search takes
+    the first end of a nested element of the same name, as a ``div`` has many, for the end of what it leaves out.
+    """
     cells = "".join(f'<th scope="col">{text}</th>' for text in head)
-    body = f'<table class="tsf-table"><thead><tr>{cells}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    out = "" if search else ' data-search-exclude=""'
+    body = f'<table class="tsf-table"{out}><thead><tr>{cells}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
     return f'<div class="tsf-wide" tabindex="0">{body}</div>'
 
 
