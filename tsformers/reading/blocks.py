@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from tsformers.reading.evaluate import copied, unchanged
+from tsformers.reading.evaluate import copied, told, unchanged
 from tsformers.reading.failure import Failure
 from tsformers.reading.hermetic import refused
 from tsformers.reading.limits import Captured, Stopped, TimeUp, out_of_memory
@@ -142,15 +142,15 @@ def _raised(block: Block, error: BaseException, expected: str, printed: str) -> 
     if isinstance(error, SystemExit):
         message = f"代码块调用了退出（SystemExit: {error.code}）；页面里的代码不能结束进程"
     elif expected:
-        message = f"代码块应当抛出 {expected}，却抛出 {name}: {error}"
+        message = f"代码块应当抛出 {expected}，却抛出 {told(error)}"
     else:
-        message = f"代码块抛出 {name}: {error}"
+        message = f"代码块抛出 {told(error)}"
     row = line - block.fence.code_line
     rows = block.fence.code.split("\n")
     column = characters(rows[row], column) if 0 <= row < len(rows) else 0
-    said = {"claim": _row(block.fence, row), "expected": expected, "actual": f"{name}: {error}", "message": message}
+    said = {"claim": _row(block.fence, row), "expected": expected, "actual": told(error), "message": message}
     if out_of_memory(error):
-        said |= {"message": f"{MEMORY}：{name}: {error}"}
+        said |= {"message": f"{MEMORY}：{told(error)}"}
         raise Stopped(block.failure("memory", row, column, **said)) from None
     return printed, block.failure(kind, row, column, **said)
 

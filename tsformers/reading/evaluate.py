@@ -193,9 +193,17 @@ def _run(tree: ast.expr, look_up: Callable[[str], Any]) -> Any:
     except EvaluationError:
         raise
     except Exception as error:
-        raise EvaluationError(f"求值时出错：{type(error).__name__}: {error}") from error
+        raise EvaluationError(f"求值时出错：{told(error)}") from error
     finally:
         random.setstate(kept)
+
+
+def told(error: BaseException) -> str:
+    """An exception's type and message; its own ``__str__`` may fail."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception as second:
+        return f"{type(error).__name__}: (str raised {type(second).__name__})"
 
 
 def _free(tree: ast.expr) -> set[str]:
@@ -207,7 +215,7 @@ def copied(value: Any, memo: dict[int, Any]) -> Any:
     """A deep copy; of a tensor inside a graph one outside it; of what cannot be copied (a lock) the object itself."""
     try:
         return copy.deepcopy(value, memo)
-    except (TypeError, RuntimeError, NotImplementedError):
+    except Exception:  # a page's own class may raise anything from its __deepcopy__
         if isinstance(value, torch.Tensor):
             return value.detach().clone().requires_grad_(value.requires_grad)
         return value
@@ -246,23 +254,42 @@ def _attributes(module: torch.nn.Module) -> dict[str, Any]:
 
 def unchanged(left: Any, right: Any) -> bool:
     """Whether two copies of a thing hold the same: tensors, modules by their state, containers."""
+    try:
+        return _unchanged(left, right)
+    except RecursionError:
+        return True  # a list that holds itself, through which an expression only passed
+
+
+def _unchanged(left: Any, right: Any) -> bool:
     if left is right:
         return True
     if isinstance(left, torch.Tensor):
-        return left.shape == right.shape and torch.equal(
-            left.detach().nan_to_num() if left.is_floating_point() else left,
-            right.detach().nan_to_num() if right.is_floating_point() else right,
-        )
+        alike = left.shape == right.shape and left.requires_grad == right.requires_grad
+        return alike and vars(left).keys() == vars(right).keys() and _same_elements(left.detach(), right.detach())
     if isinstance(left, torch.nn.Module):
         ours, theirs = dict(left.state_dict(keep_vars=True)), dict(right.state_dict(keep_vars=True))
-        if ours.keys() != theirs.keys() or not all(unchanged(ours[name], theirs[name]) for name in ours):
+        if ours.keys() != theirs.keys() or not all(_unchanged(ours[name], theirs[name]) for name in ours):
+            return False
+        if _hooks(left) != _hooks(right):
             return False
         pairs = zip(left.modules(), right.modules(), strict=True)
-        return all(unchanged(_attributes(one), _attributes(other)) for one, other in pairs)
+        return all(_unchanged(_attributes(one), _attributes(other)) for one, other in pairs)
     if isinstance(left, (int, float, str, set)):
         return bool(left == right or left != left)
     if isinstance(left, (tuple, list)):
-        return len(left) == len(right) and all(unchanged(a, b) for a, b in zip(left, right, strict=True))
+        return len(left) == len(right) and all(_unchanged(a, b) for a, b in zip(left, right, strict=True))
     if isinstance(left, dict):
-        return left.keys() == right.keys() and all(unchanged(left[name], right[name]) for name in left)
+        return left.keys() == right.keys() and all(_unchanged(left[name], right[name]) for name in left)
     return True
+
+
+def _same_elements(left: torch.Tensor, right: torch.Tensor) -> bool:
+    if left.layout is not torch.strided or left.is_nested or left.is_quantized:
+        return True  # of these no element can be claimed
+    return bool(((left == right) | ((left != left) & (right != right))).all())
+
+
+def _hooks(module: torch.nn.Module) -> list[int]:
+    """How many hooks stand on each module, kind by kind."""
+    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    return [len(getattr(inner, kind)) for inner in module.modules() for kind in kinds]

@@ -16,6 +16,7 @@ _ORDER: dict[str, Callable[..., bool]] = {
     ">=": operator.ge,
 }
 _CONSTANT = (None, True, False)
+_BY_TEXT = frozenset({"dtype", "device", "layout", "memory_format"})  # objects that their text tells whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,9 @@ def relate(symbol: str, left: Value, right: Value, outcome: bool | None = None) 
         return _membership(symbol, left, right, outcome)
     if isinstance(left, TensorValue) or isinstance(right, TensorValue):
         return _elementwise(symbol, left, right)
+    hidden = _hidden(left) or _hidden(right)
+    if hidden is not None:
+        return _unknown(hidden)
     if symbol in ("==", "!="):
         return None if same(left, right) == (symbol == "==") else _sides(left, right)
     if isinstance(left, bool) or isinstance(right, bool):
@@ -52,6 +56,21 @@ def relate(symbol: str, left: Value, right: Value, outcome: bool | None = None) 
         both = join(kind_of(left), "与", kind_of(right))
         return Broken(both, why=join(both, "不能比大小"))
     return None if holds else _sides(left, right)
+
+
+def _hidden(value: Value) -> OpaqueValue | None:
+    """The first object in a value of which only a shortened text was recorded, so that it equals nothing surely."""
+    if isinstance(value, OpaqueValue):
+        return None if value.type in _BY_TEXT else value
+    if isinstance(value, tuple | list):
+        return next((found for item in value if (found := _hidden(item)) is not None), None)
+    return None
+
+
+def _unknown(value: OpaqueValue) -> Broken:
+    return Broken(
+        kind_of(value), why=join("有一边是", kind_of(value), "，记录里没有它的内容：请用 is，或比较其中的张量")
+    )
 
 
 def same(left: Value, right: Value) -> bool:
@@ -102,6 +121,8 @@ def _membership(symbol: str, item: Value, holder: Value, outcome: bool | None) -
             if not isinstance(item, str):
                 return Broken(kind_of(item), why=join("左边是", kind_of(item), "，右边是字符串"))
             found = item in holder
+        case tuple() | list() if (hidden := _hidden(item) or _hidden(holder)) is not None:
+            return _unknown(hidden)
         case tuple() | list():
             found = any(same(item, other) for other in holder)
         case TensorValue():

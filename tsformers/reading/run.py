@@ -8,8 +8,9 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.context import BaseContext
@@ -40,6 +41,7 @@ class Result:
     failures: list[Failure] = field(default_factory=list)
     reused: bool = False  # a record was used again: nothing ran
     reason: str = ""  # why the page ran or did not
+    error: str = ""  # traceback of a failure of the checker itself, on this page
 
     @property
     def ran(self) -> bool:
@@ -106,16 +108,26 @@ def check_pages(
                 for index, (page, known) in enumerate(zip(pages, settings, strict=True))
             }
             for future in as_completed(futures):
-                results[futures[future]] = future.result()
-                done(future.result())
-                if stop_at_red and future.result().failures:
+                result = results[futures[future]] = _ended(future, pages[futures[future]])
+                done(result)
+                if stop_at_red and result.failures:
                     break
             begun = [future for future in futures if not future.cancel()]  # all at once, before another one begins
             for future in begun:
                 if futures[future] not in results:
-                    results[futures[future]] = future.result()
-                    done(future.result())
+                    results[futures[future]] = _ended(future, pages[futures[future]])
+                    done(results[futures[future]])
     return [results[index] for index in sorted(results)]
+
+
+def _ended(future: Future[Result], page: Page) -> Result:
+    """A page's result; where the checker itself failed on it, that is the result, and the other pages keep theirs."""
+    try:
+        return future.result()
+    except Exception as error:
+        last = str(error).strip().split("\n")[-1]
+        failure = Failure(page.path, 1, 1, "exec", actual=last, message=f"检查器自身在这一页出错：{last}")
+        return Result(page, Reading(), [failure], error="".join(traceback.format_exception(error)))
 
 
 def check_files(paths: Sequence[str | Path], **options: Any) -> list[Result]:

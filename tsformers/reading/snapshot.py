@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -149,20 +150,38 @@ def _tensors(values: Iterable[object], seen: set[int]) -> Iterator[torch.Tensor]
             yield from _tensors(value, seen)
 
 
+def written(value: object) -> str:
+    """``repr`` of an object of a page, whose own ``__repr__`` may fail; without the address that differs each run."""
+    try:
+        return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+    except Exception as error:
+        return f"<{type(value).__name__}: repr raised {type(error).__name__}>"
+
+
 def freeze(value: object, *, data: bool = True) -> Value:
     """Plain data for an object; ``data=False`` keeps of a tensor its shape and dtype alone."""
+    try:
+        return _freeze(value, data=data)
+    except RecursionError:
+        return OpaqueValue(type(value).__name__, "…")  # holds itself
+
+
+def _freeze(value: object, *, data: bool) -> Value:
     if isinstance(value, torch.Tensor):
         kept = None
-        if data and value.numel() <= LARGEST and not value.is_complex() and value.device.type != "meta":
+        plain = value.layout is torch.strided and not (value.is_complex() or value.is_quantized or value.is_nested)
+        if data and plain and value.numel() <= LARGEST and value.device.type != "meta":
             kept = tuple(value.detach().reshape(-1).tolist())
+        if value.is_nested:
+            return OpaqueValue("Tensor", "nested")
         return TensorValue(tuple(value.shape), str(value.dtype).removeprefix("torch."), kept)
     if value is None or type(value) in (bool, int, float, str):
         return value  # type: ignore[return-value]
     if isinstance(value, tuple):
-        return tuple(freeze(inner, data=data) for inner in value)
+        return tuple(_freeze(inner, data=data) for inner in value)
     if isinstance(value, list):
-        return [freeze(inner, data=data) for inner in value]
+        return [_freeze(inner, data=data) for inner in value]
     if isinstance(value, (int, float, str)):  # a subclass: bool and int enums, numpy scalars
         return float(value) if isinstance(value, float) else int(value) if isinstance(value, int) else str(value)
-    text = repr(value)
+    text = written(value)
     return OpaqueValue(type(value).__name__, text if len(text) <= 200 else text[:199] + "…")

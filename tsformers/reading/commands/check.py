@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tsformers.reading.commands import GREEN, RED, STATUS, USAGE, Commands, add_pages
+from tsformers.reading.commands import BROKEN, GREEN, RED, STATUS, USAGE, Commands, add_pages
 
 
 def add(commands: Commands) -> None:
@@ -96,6 +96,10 @@ def run(options: argparse.Namespace) -> int:
     ]
     if not all(_write(file, text) for file, text in reports if file is not None):
         return USAGE
+    broken = [result.error for result in results if result.error]
+    if broken:
+        print(*broken, "The checker itself failed; this is a bug in tsformers.reading.", sep="\n", file=sys.stderr)
+        return BROKEN
     return RED if any(result.failures for result in results) else GREEN
 
 
