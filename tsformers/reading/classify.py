@@ -7,7 +7,7 @@ import difflib
 import io
 import re
 import tokenize
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -243,6 +243,3 @@ def _is_path(text: str, root: Path) -> bool:
     if not text or not parts or parts[0] in ("/", "..") or not re.fullmatch(r"[\w./\-]+", text):
         return False
     return ("/" in text or "." in text) and (root / text).exists()
-
-
-Classifier = Callable[[str, Standing], Evidence]
