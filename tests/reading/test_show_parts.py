@@ -149,6 +149,12 @@ def test_the_note_of_a_card(changes: dict[str, object], note: str) -> None:
     assert re.findall(r'tsf-note">([^<]*)', html) == [note]
 
 
+@pytest.mark.parametrize("name", ["EncoderLayer.forward", "iTransformer.__init__"])
+def test_a_card_names_the_class_of_its_function(name: str) -> None:
+    html = piece(records.quote(46, constructor=f"package.module.{name}"), records.code(46), SUBJECT)
+    assert f"<code>{name}</code>" in html
+
+
 def test_a_line_without_a_number_is_shown_without_one() -> None:
     html = piece(records.quote(45, 0, 47), "y = x = self.norm1(x)\n...\ny = self.conv2(y)", SUBJECT)
     assert re.findall(r'data-n="(\d*)"', html) == ["45", "", "47"]

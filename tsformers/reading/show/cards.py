@@ -27,8 +27,9 @@ def _code(lines: Sequence[str]) -> str:
 
 
 def qualified(function: str) -> str:
+    """``EncoderLayer.forward``, or a plain function's name: a class has a capital somewhere (``iTransformer``)."""
     parts = function.split(".")
-    return ".".join(parts[-2:]) if len(parts) > 1 and parts[-2][:1].isupper() else parts[-1]
+    return ".".join(parts[-2:]) if len(parts) > 1 and parts[-2] != parts[-2].lower() else parts[-1]
 
 
 def _chip(variable: Variable, words: Mapping[str, str]) -> str:
