@@ -9,7 +9,8 @@ Every subject runs on the same input in the same process, in turns, so a slow mo
 * ``torch.nn``: ``TransformerEncoderLayer`` of the same sizes with the same weights. In eval mode without gradients it
   runs fused kernels, so its forward is measured as it is used.
 
-Then the models as wholes, forward and training step, without anything beside them. Times are medians; ``×`` is the
+Then the feed-forward block alone, with ``PositionwiseConv1d`` and with ``torch.nn.Conv1d`` on the same weights; then the
+models as wholes, forward and training step, without anything beside them. Times are medians; ``×`` is the
 time divided by that of tsformers, so above 1 means that tsformers is faster. The peak is the memory that torch's own
 allocator held above what it held before, as its profiler saw it.
 """
@@ -35,7 +36,7 @@ from torch.profiler import ProfilerActivity, profile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tsformers import AttentionLayer, EncoderLayer, FullAttention, create_model  # noqa: E402
+from tsformers import AttentionLayer, EncoderLayer, FullAttention, PositionwiseConv1d, create_model  # noqa: E402
 from tsformers.training import training_step  # noqa: E402
 
 TASK = "long_term_forecast"
@@ -149,6 +150,16 @@ def subjects(sizes: Sizes) -> dict[str, nn.Module]:
     return {"tsformers": Ours(layer), "literal": Literal(layer, sizes.n_heads), "torch.nn": theirs}
 
 
+def feed_forwards(sizes: Sizes) -> dict[str, nn.Module]:
+    """The two blocks, with the same weights."""
+    ours = (PositionwiseConv1d(sizes.d_model, sizes.d_ff), PositionwiseConv1d(sizes.d_ff, sizes.d_model))
+    theirs = (nn.Conv1d(sizes.d_model, sizes.d_ff, 1), nn.Conv1d(sizes.d_ff, sizes.d_model, 1))
+    for one, other in zip(ours, theirs, strict=True):
+        other.load_state_dict(one.state_dict())
+    blocks = {"tsformers": ours, "nn.Conv1d": theirs}
+    return {name: nn.Sequential(first, nn.GELU(), second) for name, (first, second) in blocks.items()}
+
+
 def forward_of(module: nn.Module, *inputs: Tensor) -> Callable[[], object]:
     def forward() -> None:
         module.eval()
@@ -235,7 +246,7 @@ def memory_events(profiled: profile) -> list[tuple[int, int]]:
 
 
 def check_equal(layers: dict[str, nn.Module], x: Tensor) -> None:
-    """The three give the same numbers, or there is nothing to compare.
+    """All give the same numbers, or there is nothing to compare.
 
     Raises:
         SystemExit: they do not.
@@ -249,19 +260,36 @@ def check_equal(layers: dict[str, nn.Module], x: Tensor) -> None:
 
 
 def layer_table(batch: int, repeats: int, seconds: float) -> list[str]:
-    header = f"{'one encoder layer':26}{'(B, L, d_model)':>18} {'':8}"
-    rows = [header + "".join(f"{name + ' ms':>14}{'MB':>8}{'×':>7}" for name in ("tsformers", "literal", "torch.nn"))]
-    for sizes in layer_sizes(batch):
-        progress(sizes.name)
+    made = {sizes: (subjects, (sizes.B, sizes.L, sizes.d_model)) for sizes in layer_sizes(batch)}
+    return side_by_side("one encoder layer", made, repeats, seconds)
+
+
+def feed_forward_table(batch: int, repeats: int, seconds: float) -> list[str]:
+    made = {sizes: (feed_forwards, (sizes.B, sizes.d_model, sizes.L)) for sizes in layer_sizes(batch)}
+    return side_by_side("feed-forward block", made, repeats, seconds)
+
+
+def side_by_side(
+    title: str,
+    made: dict[Sizes, tuple[Callable[[Sizes], dict[str, nn.Module]], tuple[int, ...]]],
+    repeats: int,
+    seconds: float,
+) -> list[str]:
+    """A row for each of ``made``: what builds the modules of one size, and the shape of their input."""
+    rows = []
+    for sizes, (build, shape) in made.items():
+        progress(f"{title}, {sizes.name}")
         torch.manual_seed(0)
-        layers = subjects(sizes)
-        x = torch.randn(sizes.B, sizes.L, sizes.d_model)
+        layers = build(sizes)
+        if not rows:
+            names = "".join(f"{name + ' ms':>14}{'MB':>8}{'×':>7}" for name in layers)
+            rows.append(f"{title:26}{'input':>18} {'':8}{names}")
+        x = torch.randn(shape)
         check_equal(layers, x)
-        for kind, made in (("forward", forward_of), ("step", backward_of)):
-            found = measure({name: made(module, x) for name, module in layers.items()}, repeats, seconds)
+        for kind, run_of in (("forward", forward_of), ("step", backward_of)):
+            found = measure({name: run_of(module, x) for name, module in layers.items()}, repeats, seconds)
             ours = found["tsformers"].milliseconds
-            shape = str((sizes.B, sizes.L, sizes.d_model))
-            row = f"{sizes.name:26}{shape:>18} {kind:8}"
+            row = f"{sizes.name:26}{str(shape):>18} {kind:8}"
             for one in found.values():
                 row += f"{one.milliseconds:14.3f}{one.megabytes:8.1f}{one.milliseconds / ours:7.2f}"
             rows.append(row)
@@ -304,7 +332,7 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     print(f"torch {torch.__version__}, Python {platform.python_version()}, {platform.machine()}, float32, ", end="")
     print(f"{given.threads} thread(s), at most {given.repeats} rounds or {given.seconds:g} s a row\n")
-    for table in (layer_table, model_table):
+    for table in (layer_table, feed_forward_table, model_table):
         print("\n".join(table(given.batch, given.repeats, given.seconds)), end="\n\n", flush=True)
 
 

@@ -26,6 +26,7 @@ _NAMES = {
     ),
     "layers.encoder": ("ConvLayer", "Encoder", "EncoderLayer"),
     "layers.normalisation": ("masked_normalise",),
+    "layers.positionwise": ("PositionwiseConv1d",),
     "models.create": ("create_model",),
     "models.informer": ("Informer", "ProbAttention"),
     "models.itransformer": ("DataEmbedding_inverted", "iTransformer"),

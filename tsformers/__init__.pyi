@@ -19,6 +19,7 @@ from tsformers.layers.encoder import ConvLayer as ConvLayer
 from tsformers.layers.encoder import Encoder as Encoder
 from tsformers.layers.encoder import EncoderLayer as EncoderLayer
 from tsformers.layers.normalisation import masked_normalise as masked_normalise
+from tsformers.layers.positionwise import PositionwiseConv1d as PositionwiseConv1d
 from tsformers.models.create import create_model as create_model
 from tsformers.models.informer import Informer as Informer
 from tsformers.models.informer import ProbAttention as ProbAttention

@@ -7,7 +7,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tsformers import AttentionLayer, DecoderLayer, EncoderLayer, FullAttention, ProbAttention, triangular_causal_mask
+from tsformers import (
+    AttentionLayer,
+    DecoderLayer,
+    EncoderLayer,
+    FullAttention,
+    PositionwiseConv1d,
+    ProbAttention,
+    triangular_causal_mask,
+)
 
 B, L, S, D_MODEL, HEADS, D_FF = 3, 7, 5, 12, 4, 20
 TOLERANCE = 1e-12
@@ -114,3 +122,27 @@ def test_prob_attention_that_keeps_all_queries_is_full_attention(mask_flag: bool
     assert close(weights, full_weights)
     library, _ = ProbAttention(mask_flag, factor=100).eval()(q, k, v, None)
     assert close(library, full.transpose(1, 2))
+
+
+@pytest.mark.parametrize("length", [1, 6, 97])
+def test_a_convolution_of_width_one_is_torch_s_convolution(length: int) -> None:
+    torch.manual_seed(0)
+    ours = PositionwiseConv1d(5, 7).double()
+    theirs = nn.Conv1d(5, 7, kernel_size=1).double()
+    theirs.load_state_dict(ours.state_dict(), strict=True)
+    x = torch.randn(3, 5, length, dtype=torch.float64)
+    mine, other = x.clone().requires_grad_(), x.clone().requires_grad_()
+    assert (ours(mine) - theirs(other)).abs().max() < TOLERANCE
+    ours(mine).square().sum().backward()
+    theirs(other).square().sum().backward()
+    assert (mine.grad - other.grad).abs().max() < TOLERANCE
+    for one, another in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert (one.grad - another.grad).abs().max() < TOLERANCE
+
+
+def test_a_convolution_of_width_one_starts_as_torch_s_does() -> None:
+    torch.manual_seed(0)
+    ours = PositionwiseConv1d(5, 7)
+    torch.manual_seed(0)
+    theirs = nn.Conv1d(5, 7, kernel_size=1)
+    assert torch.equal(ours.weight, theirs.weight) and torch.equal(ours.bias, theirs.bias)

@@ -39,7 +39,8 @@ class Stated:
 class Seen:
     """What the source says of a tensor and what a run gave; ``known`` are the sizes that the function's names stand for.
 
-    A ``comment`` says all axes of a tensor, a parameter's annotation is seen one axis at a time.
+    A ``comment`` says all axes of a tensor, a parameter's annotation is seen one axis at a time. ``first_used`` are the
+    sizes of axes that stand in the annotation of the result alone, as they were when a comment named them first.
     """
 
     where: str
@@ -47,10 +48,11 @@ class Seen:
     axes: tuple[str, ...]
     shape: tuple[int, ...]
     known: dict[str, int]
+    first_used: dict[str, int]
 
     def holds(self, toy_axes: dict[str, int]) -> bool:
         """Whether the shape is as stated; a name that nobody knows holds never."""
-        names = {**toy_axes, **self.known}
+        names = {**self.first_used, **toy_axes, **self.known}
         try:
             return self.shape == tuple(size_of(axis, names) for axis in self.axes)
         except NameError:
@@ -114,15 +116,24 @@ def annotations(code: CodeType) -> tuple[tuple[str, tuple[str, ...]], ...]:
     if function is None:
         return ()
     arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-    return tuple(
-        (argument.arg, tuple(node.slice.elts[1].value.split()))
-        for argument in arguments
-        if argument.annotation is not None
-        for node in ast.walk(argument.annotation)
+    return tuple((argument.arg, axes) for argument in arguments for axes in _annotated(argument.annotation))
+
+
+def _annotated(annotation: ast.expr | None) -> list[tuple[str, ...]]:
+    return [
+        tuple(node.slice.elts[1].value.split())
+        for node in ast.walk(annotation or ast.Constant(None))
         if isinstance(node, ast.Subscript)
         and isinstance(node.slice, ast.Tuple)
         and isinstance(node.slice.elts[1], ast.Constant)
-    )
+    ]
+
+
+def result_axes(code: CodeType) -> frozenset[str]:
+    """The names of axes in the annotation of what the function returns."""
+    function = definition(code)
+    axes = _annotated(function.returns) if function is not None else []
+    return frozenset(name for one in axes for name in one if name.isidentifier())
 
 
 def letters(
@@ -152,6 +163,7 @@ class Watched:
 
     place: str
     parameters: tuple[tuple[str, tuple[str, ...]], ...]
+    result: frozenset[str]
     at: dict[int, tuple[Stated, ...]]
 
 
@@ -161,7 +173,7 @@ def watched(code: CodeType) -> Watched | None:
     stated = comments(code)
     lines = {line for one in stated for line in range(one.first, one.last + 1)}
     at = {line: tuple(one for one in stated if one.first <= line <= one.last) for line in lines}
-    return Watched(f"{Path(code.co_filename).name}:{code.co_qualname}", annotations(code), at)
+    return Watched(f"{Path(code.co_filename).name}:{code.co_qualname}", annotations(code), result_axes(code), at)
 
 
 # By identity: to hash a code object is to hash all that it holds, and this is asked on every call that Python makes.
@@ -180,7 +192,8 @@ def watch(run: Callable[[], object]) -> list[Seen]:
         if function is None:
             return None
         bound, said = letters(function.parameters, frame.f_locals)
-        seen.extend(Seen(f"{function.place}({name})", False, (axis,), (size,), {}) for name, axis, size in said)
+        seen.extend(Seen(f"{function.place}({name})", False, (axis,), (size,), {}, {}) for name, axis, size in said)
+        first_used: dict[str, int] = {}
         running: tuple[Stated, ...] = ()  # the statements with a comment that the last line belongs to
 
         def on_line(frame: FrameType, event: str, argument: Any) -> Any:
@@ -194,7 +207,11 @@ def watch(run: Callable[[], object]) -> list[Seen]:
                 tensor = first_tensor(argument if stated.bound is None else frame.f_locals.get(stated.bound))
                 known = {name: value for name, value in frame.f_locals.items() if type(value) is int}
                 shape = () if tensor is None else tuple(tensor.shape)
-                seen.append(Seen(f"{function.place}:{stated.first}", True, stated.axes, shape, {**bound, **known}))
+                for axis, size in zip(stated.axes, shape, strict=False):
+                    if axis in function.result:
+                        first_used.setdefault(axis, size)
+                where = f"{function.place}:{stated.first}"
+                seen.append(Seen(where, True, stated.axes, shape, {**bound, **known}, dict(first_used)))
             running = now
             return on_line
 

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from tsformers.layers.activation import activation_function
+from tsformers.layers.positionwise import PositionwiseConv1d
 
 
 class ConvLayer(nn.Module):
@@ -72,8 +73,8 @@ class EncoderLayer(nn.Module):
         if d_ff < 1:
             raise ValueError(f"d_ff ({d_ff}) 必须至少为 1，或为 None（即 4 * d_model）")
         self.attention = attention
-        self.conv1 = nn.Conv1d(d_model, d_ff, kernel_size=1)
-        self.conv2 = nn.Conv1d(d_ff, d_model, kernel_size=1)
+        self.conv1 = PositionwiseConv1d(d_model, d_ff)
+        self.conv2 = PositionwiseConv1d(d_ff, d_model)
         self.norm1 = nn.LayerNorm(d_model)
         self.norm2 = nn.LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)
