@@ -28,6 +28,7 @@ class PositionwiseConv1d(nn.Conv1d):
         super().__init__(d_in, d_out, kernel_size=1)
 
     def forward(self, x: Float[Tensor, "B d_in L"]) -> Float[Tensor, "B d_out L"]:
+        """The tokens, as many as before; the axes in the order of ``nn.Conv1d``."""
         x = x.transpose(-1, 1)  # [B, L, d_in]
         x = F.linear(x, self.weight[:, :, 0], self.bias)  # [B, L, d_out]
         return x.transpose(-1, 1)  # [B, d_out, L]
