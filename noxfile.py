@@ -46,9 +46,10 @@ def serve(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests; arguments after ``--`` go to pytest."""
+    """Run the tests, a worker a core; arguments after ``--`` go to pytest."""
     install(session, "-e", ".[docs,tests]")
-    session.run("pytest", *session.posargs, env=ENVIRONMENT)
+    # Whole files go to a worker: what a file's tests share, a build of the site say, is made once.
+    session.run("pytest", "--numprocesses=auto", "--dist=loadfile", *session.posargs, env=ENVIRONMENT)
 
 
 @nox.session
