@@ -39,9 +39,12 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def serve(session: nox.Session) -> None:
-    """Serve the site on this machine and rebuild it when a page or the package is saved."""
+    """Serve the site on this machine; a page that is saved is checked and built again, with what depends on it.
+
+    Other pages keep what they show of it, such as the title in a list, until the next start.
+    """
     install(session, "-e", ".[docs]")
-    session.run("mkdocs", "serve", "--watch", "tsformers", *session.posargs, env=ENVIRONMENT)
+    session.run("mkdocs", "serve", "--no-strict", "--dirty", "--watch", "tsformers", *session.posargs, env=ENVIRONMENT)
 
 
 @nox.session

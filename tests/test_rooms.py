@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tsformers"
 
 TORCH = frozenset({"torch", "jaxtyping"})
-PURE = frozenset({"markdown", "math_core", "mermaid_render", "pygments", "pymdownx", "yaml"})
-HOSTS = frozenset({"markdown_exec", "mkdocs"})
+PURE = frozenset({"markdown", "math_core", "mermaid_render", "pygments", "pymdownx", "selectolax", "yaml"})
+HOSTS = frozenset({"jinja2", "markdown_exec", "mkdocs", "watchdog"})
 
 # Modules of reading that run the code of a page, and those that speak to a host. Every other one is plain text work.
 RUNNERS = frozenset(
@@ -41,7 +41,9 @@ RUNNERS = frozenset(
     }
     | {"walk"}
 )
-ADAPTERS = frozenset({"__main__", "commands", "fix", "formats", "mkdocs", "mutate", "report", "source_mutation"})
+ADAPTERS = frozenset(
+    {"__main__", "commands", "fix", "formats", "mkdocs", "mutate", "preview", "report", "source_mutation"}
+)
 
 
 @dataclass(frozen=True)

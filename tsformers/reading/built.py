@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from html.parser import HTMLParser
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from selectolax.lexbor import LexborHTMLParser
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,24 +23,26 @@ class Dead:
     anchor: str
 
 
-@dataclass
-class _Html(HTMLParser):
+@dataclass(frozen=True, slots=True)
+class _Html:
     """The addresses and identifiers of one page."""
 
-    addresses: list[str] = field(default_factory=list)
-    ids: set[str] = field(default_factory=set)
+    addresses: tuple[str, ...]
+    ids: frozenset[str]
 
-    def __post_init__(self) -> None:
-        super().__init__()
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        for name, value in attrs:
-            if value is None:
-                continue
-            if name == "id" or (name == "name" and tag == "a"):
-                self.ids.add(value)
-            elif name in ("href", "src", "xlink:href") and tag != "base":
-                self.addresses.append(value)
+@lru_cache(maxsize=4096)  # by the time of change: a preview looks at the same pages again and again
+def _read(file: Path, changed: int) -> _Html:
+    tree = LexborHTMLParser(file.read_text(encoding="utf-8"))
+    ids = [node.attributes.get(key) for key, nodes in (("id", "[id]"), ("name", "a[name]")) for node in tree.css(nodes)]
+    addresses = [
+        address
+        for node in tree.css("[href], [src], [xlink\\:href]")
+        if node.tag != "base"
+        for name in ("href", "src", "xlink:href")
+        if (address := node.attributes.get(name)) is not None
+    ]
+    return _Html(tuple(dict.fromkeys(addresses)), frozenset(filter(None, ids)))
 
 
 def dead_links(site: Path, pages: Sequence[str], base: str = "/") -> list[Dead]:
@@ -46,17 +50,13 @@ def dead_links(site: Path, pages: Sequence[str], base: str = "/") -> list[Dead]:
 
     ``base`` is the path under which the site is served: an address that begins with ``/`` counts from there.
     """
-    read: dict[str, _Html] = {}
 
     def html(name: str) -> _Html:
-        if name not in read:
-            read[name] = _Html()
-            read[name].feed((site / name).read_text(encoding="utf-8"))
-        return read[name]
+        return _read(site / name, (site / name).stat().st_mtime_ns)
 
     found = []
     for page in pages:
-        for address in dict.fromkeys(html(page).addresses):
+        for address in html(page).addresses:
             url = urlsplit(address)
             if url.scheme or url.netloc:
                 continue

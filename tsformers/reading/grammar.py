@@ -7,6 +7,7 @@ expression before a bracket written without a blank is a tensor, is for the runn
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from tsformers.reading.arithmetic import parse_expression
 from tsformers.reading.form import COMPARISONS, Claim, expression, names_something
@@ -16,6 +17,7 @@ from tsformers.reading.shape_form import SLOT, shape_claim
 from tsformers.reading.value_form import approx_claim, equal_claim
 
 
+@lru_cache(maxsize=65536)  # a claim is parsed for the run, for its verdict and for the key of its record
 def parse(text: str) -> Claim | None:
     """The claim that a span makes, None when it has not a claim's form at all.
 

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from jinja2 import Environment
 from markdown_exec import base_format, formatters
 from mkdocs.config.base import Config
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
+from mkdocs.livereload import LiveReloadServer
 from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page as SitePage
@@ -28,13 +30,14 @@ from tsformers.reading.links import DeadLink, Library
 from tsformers.reading.notebook import cells, notebook, script
 from tsformers.reading.offline import write_zip
 from tsformers.reading.page import Link, read_page
+from tsformers.reading.preview import Preview
 from tsformers.reading.render import ATTRIBUTE, FENCE, Rendered, Site, render
 from tsformers.reading.report import summary
 from tsformers.reading.revision import Revision, report_address, revision
 from tsformers.reading.run import Result, check_pages
 from tsformers.reading.settings import load_settings, term_meanings
 from tsformers.reading.show import axes_table, glossary, terms_table, toys_of, used_by, word_attributes, words_of
-from tsformers.reading.status import STATUS, failures_html, status_html
+from tsformers.reading.status import STATUS, status_html
 from tsformers.reading.uses import Use, page_title, uses
 
 log = get_plugin_logger("tsformers.reading")
@@ -52,6 +55,7 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
 
     def __init__(self) -> None:
         self.serving = False
+        self.preview = Preview()
         self.results: dict[str, Result] = {}
         self.files: dict[str, File] = {}
         self.library = Library(Path(), whole=True)
@@ -83,13 +87,14 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
         """Check every page, and stop the build if one is red."""
         sources = [file for file in files.documentation_pages() if file.abs_src_path]
         paths = [Path(str(file.abs_src_path)) for file in sources]
-        pages = [read_page(path, given=Path(os.path.relpath(path)).as_posix()) for path in paths]
-        results = check_pages(pages, paths, reuse=self.serving)
+        names = [Path(os.path.relpath(path)).as_posix() for path in paths]
+        results = self._preview(sources, paths, names, config) if self.serving else self._check(paths, names)
         self.results = {file.src_uri: result for file, result in zip(sources, results, strict=True)}
         self.files = {file.src_uri: file for file in sources}
+        self.rendered = {}
         self.library = Library(Path(config.docs_dir), whole=True)
-        for file, page in zip(sources, pages, strict=True):
-            self.library.know(file.src_uri, page)
+        for file, result in zip(sources, results, strict=True):
+            self.library.know(file.src_uri, result.page)
         self._index(sources, results)
         failures = [failure for result in results for failure in result.failures]
         for failure in failures:
@@ -99,6 +104,18 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
         if failures and not self.serving:
             raise PluginError(f"{len(failures)} failures on the pages; nothing was built")
         return files
+
+    def _check(self, paths: list[Path], names: list[str]) -> list[Result]:
+        return check_pages([read_page(path, given=name) for path, name in zip(paths, names, strict=True)], paths)
+
+    def _preview(self, sources: list[File], paths: list[Path], names: list[str], config: MkDocsConfig) -> list[Result]:
+        """As ``_check``, of what a save touched; a page whose result is new is built again even if its file is not."""
+        watched = [Path(folder) for folder in (config.docs_dir, *config.watch)]
+        results, changed = self.preview.check(list(zip(paths, names, strict=True)), watched)
+        for file, name in zip(sources, names, strict=True):
+            if name in changed and os.path.isfile(file.abs_dest_path):
+                os.utime(file.abs_dest_path, (0, 0))
+        return results
 
     def _index(self, sources: list[File], results: list[Result]) -> None:
         self.api, self.reads = {}, {}
@@ -115,16 +132,13 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
         if result is None:
             return markdown
         prefix = f"s{sorted(self.results).index(page.file.src_uri)}"
-        rendered = render(result.page, result.reading, self._site(page, prefix, config), prefix)
+        site = self._site(page, prefix, config)
+        rendered = render(result.page, result.reading, site, prefix, result.failures)
         self.rendered[page.file.src_uri] = rendered
         for mark, html in self._marks(page).items():
             if mark in rendered.markdown:
                 fence = self._fence(rendered, f"{prefix}-{len(rendered.fragments)}", html())
                 rendered.markdown = rendered.markdown.replace(mark, fence)
-        if result.failures:  # only ``mkdocs serve`` gets here with one
-            rendered.markdown = (
-                self._fence(rendered, f"{prefix}-red", failures_html(result.failures)) + rendered.markdown
-            )
         return rendered.markdown
 
     @staticmethod
@@ -208,6 +222,12 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
         def proven(match: re.Match[str]) -> str:
             key = match[2]
             missing.discard(key)
+            if key in rendered.wrong:
+                said = escape(rendered.wrong[key])
+                return (
+                    f'<code{match[1]}{match[3]} id="{key}" class="claim tsf-red" tabindex="0" data-proof="{said}" '
+                    f'aria-description="{said}">'
+                )
             if key in rendered.words:
                 return f"<code{match[1]}{match[3]} {word_attributes(rendered.words[key])}>"
             proof = escape(rendered.proofs[key])
@@ -225,12 +245,23 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
         words = {**self.terms, **words_of(self.results[page.file.src_uri].reading)}
         return html + glossary(html, words)
 
+    def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment:
+        if self.serving:
+            env.bytecode_cache = self.preview.templates
+        return env
+
+    def on_serve(
+        self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Callable[..., Any]
+    ) -> LiveReloadServer:
+        self.preview.watch(server, config)
+        return server
+
     @event_priority(-100)  # after every plugin that writes files
     def on_post_build(self, *, config: MkDocsConfig) -> None:
         """Write what a reader takes along; then follow every address of the built pages that stays on the site."""
         site = Path(config.site_dir)
         self._carry(site, config)
-        built = {file.dest_uri: name for name, file in self.files.items() if (site / file.dest_uri).is_file()}
+        built = {self.files[name].dest_uri: name for name in self.rendered}
         dead = dead_links(site, sorted(built), urlsplit(config.site_url or "").path or "/")
         failures = sorted(self._placed(built[link.page], link) for link in dead)
         for failure in failures:
@@ -241,7 +272,7 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
     def _carry(self, site: Path, config: MkDocsConfig) -> None:
         """Each reading page as notebook and script beside it, the whole site as a zip in it."""
         for name, file in self.files.items():
-            if not self._carries(name):
+            if name not in self.rendered or not self._carries(name):
                 continue
             result = self.results[name]
             address = (

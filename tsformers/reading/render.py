@@ -9,9 +9,11 @@ from html import escape
 
 from tsformers.reading import show
 from tsformers.reading.claims import Claim, parse
+from tsformers.reading.failure import Failure
 from tsformers.reading.fences import EXEC, OURS
 from tsformers.reading.page import Fence, Heading, Link, Page, Span
 from tsformers.reading.record import Evidence, Quote, Reading, Subject
+from tsformers.reading.red import failures_html, marks
 from tsformers.reading.slugs import attributes_at, given_id, outline, shown_name
 from tsformers.reading.standard import MARK, derived_part, marked, section_end, steps_section
 
@@ -41,7 +43,7 @@ class Site:
 @dataclass
 class Rendered:
     """``fragments``: HTML by key; ``outputs``: recorded output of exec fences by key; ``proofs``: attributes by key;
-    ``words``: the axes or the term that inline code names, by key."""
+    ``words``: the axes or the term that inline code names, by key; ``wrong``: what is wrong with a code span, by key."""
 
     markdown: str
     fragments: dict[str, str]
@@ -49,15 +51,19 @@ class Rendered:
     proofs: dict[str, str]
     axes: dict[str, str] = field(default_factory=dict)  # axis names of a claimed shape, by the key of its proof
     words: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    wrong: dict[str, str] = field(default_factory=dict)
 
 
-def render(page: Page, reading: Reading, site: Site, prefix: str) -> Rendered:
-    """The page's Markdown with a key at every place that the record fills; keys begin with ``prefix``."""
-    return _Renderer(page, reading, site, prefix).render()
+def render(page: Page, reading: Reading, site: Site, prefix: str, failures: Sequence[Failure] = ()) -> Rendered:
+    """The page's Markdown with a key at every place that the record fills; keys begin with ``prefix``.
+
+    The ``failures`` of a red page are listed above it and marked where they are.
+    """
+    return _Renderer(page, reading, site, prefix, failures).render()
 
 
 class _Renderer:
-    def __init__(self, page: Page, reading: Reading, site: Site, prefix: str) -> None:
+    def __init__(self, page: Page, reading: Reading, site: Site, prefix: str, failures: Sequence[Failure]) -> None:
         self.page = page
         self.reading = reading
         self.site = site
@@ -65,13 +71,18 @@ class _Renderer:
         self.edits: list[tuple[int, int, str]] = []
         self.result = Rendered("", {}, {}, {})
         self.words = show.words_of(reading)
+        self.failures = failures
+        self.red = marks(page, failures, prefix, attribute=ATTRIBUTE, fence=FENCE)
 
     def render(self) -> Rendered:
+        if self.failures:
+            self._fragment(self.page.front.end, "red", failures_html(self.failures, self.red.keys))
         for index, step in enumerate(self.page.steps):
-            if isinstance(step, Span):
-                self._span(index, step)
-            else:
+            if not isinstance(step, Span):
                 self._fence(index, step)
+            elif index not in self.red.spans:
+                self._span(index, step)
+        self._failed()
         self._hidden()
         for link in self.page.links:
             if link.kind == "wiki":
@@ -100,6 +111,11 @@ class _Renderer:
         key = self._key(name)
         self.result.fragments[key] = html
         self.edits.append((at, at, f'\n\n```{FENCE} key="{key}"\n```\n\n'))
+
+    def _failed(self) -> None:
+        self.edits += self.red.edits
+        self.result.wrong = self.red.claims
+        self.result.fragments.update(self.red.blocks)
 
     # Spans
 

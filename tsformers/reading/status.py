@@ -1,4 +1,4 @@
-"""What the site says of itself: the table of all pages with what was recomputed, and the failures of a page."""
+"""What the site says of itself: the table of all pages with what was recomputed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from html import escape
 from typing import Protocol
 
 from tsformers.reading.coverage import Coverage, per_model, per_page
-from tsformers.reading.failure import Failure
 from tsformers.reading.page import Page
 from tsformers.reading.record import Reading
 from tsformers.reading.show.interface import counts
@@ -64,13 +63,3 @@ def _pages(results: Sequence[tuple[str, Checked]]) -> str:
         shown = "".join(f"<td>{cell}</td>" for cell in cells)
         rows.append(f'<tr><th scope="row"><a href="{escape(address)}">{title}</a></th>{shown}</tr>')
     return table(("页", "步", "声明", "形状注释", "讲解覆盖", "秒"), rows, search=False)
-
-
-def failures_html(failures: Sequence[Failure]) -> str:
-    """What is wrong with a page, for its author's preview of it."""
-    items = "".join(
-        f"<li><code>{failure.line}:{failure.column}</code> {escape(failure.kind)}：{escape(failure.message)}</li>"
-        for failure in failures
-    )
-    title = f"这一页有 {len(failures)} 处错误；改好之前，网站构建不了"
-    return f'<div class="admonition failure"><p class="admonition-title">{title}</p><ul>{items}</ul></div>'
