@@ -65,6 +65,11 @@ def test_a_wrong_formula_is_an_error(latex: str) -> None:
         to_mathml(latex, block=True)
 
 
+def test_a_formula_too_deep_for_the_converter_is_an_error_not_a_crash() -> None:
+    with pytest.raises(FormulaError, match="太大"):
+        to_mathml("a_{" * 9000 + "}" * 9000, block=False)
+
+
 def test_an_unclosed_block_is_an_error() -> None:
     with pytest.raises(FormulaError, match="没有成对"):
         html("$$\nx = 1\n\n后文")

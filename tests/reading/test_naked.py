@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 import pytest
 
 from tsformers.reading.naked import bare, full_width, naked_numbers, used_exceptions
-from tsformers.reading.page import scan
+from tsformers.reading.page import Prose, scan
 
 HEAD = "---\ntoy: a.b:c\nreads: [a.b.C.forward]\n---\n"
 
@@ -68,6 +71,33 @@ def found(body: str, head: str = HEAD) -> list[str]:
         ("-0.5 与 −0.5", ["-0.5", "−0.5"]),
         ("Linear(16, 16) 的输出", ["(16, 16)"]),
         ("图 3 个", ["3"]),
+        ("误差 123456e7 与 1234567f", ["123456e7", "1234567"]),
+        ("x17 倍，x2 倍，B32，批 L96，d_model16，head64", ["17", "2", "32", "96", "16", "64"]),
+        ("大小 16D", ["16"]),
+        ("宽度 Width 2000 与 Width（2000）", ["2000", "2000"]),
+        ("共 (2024) 个", ["2024"]),
+        ("窗口 2000-12 与 2000-99-99", ["2000", "-12", "2000", "-99", "-99"]),
+        ("Windows 16，Material 8，torch 0.04，版本 512，MSE-0.39", ["16", "8", "0.04", "512", "-0.39"]),
+        ("共 #16 个，PEP 8 倍，Table 512 行，Layer 3 倍", ["16", "8", "512", "3"]),
+        ("# 64 维的输出", ["64"]),
+        ("# 2 个头", ["2"]),
+        (r"$W \in R^{6\times 8}$", ["6", "8"]),
+        ('<img src="x16.png" alt="共 12 条">', ["12"]),
+        ('<span title="共 12 条">文</span>', ["12"]),
+        ("<pre>\n宽 64\n</pre>", ["64"]),
+        ("<div title='共 7 个' markdown>\n\n文\n\n</div>", ["7"]),
+        ("[文](x.md \"共 7 步\") 与 ![图](x.png '共 8 步')", ["7", "8"]),
+        ('[文][a]\n\n[a]: x.md "共 7 步"', ["7"]),
+        ("文\n\n*[FFN]: 宽 64", ["64"]),
+        ('# 标题 { title="共 7 步" }', ["7"]),
+        ('![图](x.png){ width=300 title="共 7 步" }', ["7"]),
+        ("```text\n宽\n高 16\n```", ["16"]),
+        ("```\n8 x 6\n```", ["8 x 6"]),
+        ("> ```mermaid\n> graph LR\n> a[宽 64]\n> ```", ["64"]),
+        ('```python title="共 7 步"\na = 16\n```', ["7"]),
+        ('```python exec="1" source="above"\na = 16  # 宽 16，不是 "#"\nb = "# 8"\n```', ["16"]),
+        ("```pycon\n>>> a = 16  # 宽 17\n>>> a\n16\n>>> f(\n...     8)  # 高 9\n# 8\n```", ["17", "9"]),
+        ('```text why="共 7 步"\n16\n```', ["7"]),
     ],
 )
 def test_naked(body: str, claims: list[str]) -> None:
@@ -87,7 +117,8 @@ def test_naked(body: str, claims: list[str]) -> None:
         "见 §5.2 与第 3 节、5.3 节，图 2、表 3-1，见图 4，Figure 2，Layer 3，Layer 2B，L0 到 L5，5.x 各节",
         "公式 (3) 与 Eq. (2)",
         "torch 2.13.0、Python 3.11、PyTorch 2.13、版本 1.12、CC BY 4.0、Apache-2.0",
-        "Vaswani 2017、(Vaswani et al., 2017)、NeurIPS 2021、2023 年 5 月 1 日、2023-05-01、Zhou 等（2021）",
+        "Vaswani 等 2017、(Vaswani et al., 2017)、NeurIPS 2021、2023 年 5 月 1 日、2023-05-01、Zhou 等（2021）",
+        "《Attention Is All You Need》（2017）与 sha256、bfloat16、PEMS08",
         "arXiv:2211.14730 与 arXiv 2012.07436v3、Time-Series-Library#550、#100、PR 4、issue 12",
         "04A、03B1、04A-Layer3-EncoderLayer、[[04A-Layer4#5.2 标题|上一页]]",
         "Conv1d、BatchNorm1d、norm1、conv2、float64、1D 卷积、GPT-2、UTF-8、ETTh1",
@@ -96,19 +127,46 @@ def test_naked(body: str, claims: list[str]) -> None:
         "脚注[^1]\n\n[^1]: 说明",
         "<!-- 16 -->",
         "```python\nx = 16\n```",
-        "```text\n16\n```",
+        '```text why="别处的输出"\n16\n```',
+        '```python exec="1"\na = 16  # 宽 16\n```',
+        "````markdown\n16\n````",
         r"$x_1^2 + \frac{1}{2} \sum_{i=1}^{10} a_{12} e^{-12}$",
         r"$$\log_2 x \hspace{12pt} y$$",
         '<div style="width: 30px" markdown>\n\n文字\n\n</div>',
         "提交 4eddbee1 与 a3f09c2",
         "[说明][a12]\n\n[a12]: https://example.org/16",
         "| 页 |\n|---|\n| [[04A\\|上一页]] |",
-        "见Zhou 2021、Nie et al., 2023（见 Vaswani et al. 2017）",
+        "见Zhou 等 2021、Nie et al., 2023（见 Vaswani et al. 2017）",
         "x², ①、½",
     ],
 )
 def test_not_naked(body: str) -> None:
     assert found(body) == []
+
+
+def test_the_titles_of_the_front_matter_are_read() -> None:
+    head = "---\ntitle: 共 16 个\ndescription: >-\n  宽\n  64\n" + HEAD.removeprefix("---\n")
+    assert found("正文", head) == ["16", "64"]
+
+
+def test_a_digit_written_as_an_entity_is_a_digit() -> None:
+    naked = naked_numbers(scan(HEAD + "共 &#49;&#x36; 个 &amp; &nbsp;", "page.md"))
+    assert [(failure.line, failure.column, failure.claim) for failure in naked] == [(5, 3, "1"), (5, 8, "6")]
+
+
+def test_the_time_grows_with_the_page_not_with_its_square() -> None:
+    def seconds(count: int) -> float:
+        page = scan(HEAD, "page.md")
+        texts = {"paragraph": "共 " + "1," * count + "a" * count + "#1", "formula": "a_{" * count + "}" * count}
+        prose = [Prose(kind, text, ((0, page.front.end),)) for kind, text in texts.items()]
+        pages = [replace(page, text=HEAD + " " * 8 * count, prose=(piece,)) for piece in prose]
+        started = time.process_time()
+        for page in pages:
+            naked_numbers(page)
+        return time.process_time() - started
+
+    seconds(100)
+    assert seconds(6000) < 12 * seconds(1500)  # four times as long; sixteen where each number looks at the whole text
 
 
 def test_only_on_reading_pages() -> None:

@@ -19,12 +19,11 @@ from tsformers.reading.failure import Failure
 from tsformers.reading.hermetic import refused
 from tsformers.reading.limits import Captured, Stopped, TimeUp, out_of_memory
 from tsformers.reading.literals import Scalar
-from tsformers.reading.page import Fence
+from tsformers.reading.page import PROMPT, Fence
 from tsformers.reading.record import Printed
 from tsformers.reading.standard import printers
 
 MEMORY = "内存超过上限；这一页在这里停下"
-PROMPT = re.compile(r"\s*(?:>>>|\.\.\.)(?: |$)")
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?")
 
 

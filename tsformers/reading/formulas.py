@@ -27,6 +27,8 @@ BLOCK = re.compile(r"^ {0,3}\$\$((?:\\.|[^\\$])+)\$\$[ \t]*(?:\n|$)", re.MULTILI
 INLINE_PRIORITY = 185
 BLOCK_PRIORITY = 79
 
+LARGEST = 1000  # braces and commands: the converter calls itself for each, and its stack ends at some 4,000
+
 
 class FormulaError(ValueError):
     """A formula that LaTeX would not accept; the message holds the formula and, where known, the column in it."""
@@ -42,6 +44,8 @@ def to_mathml(latex: str, *, block: bool) -> str:
     try:
         if not latex.strip():
             raise FormulaError("公式是空的")
+        if latex.count("{") + latex.count("\\") > LARGEST:
+            raise FormulaError(f"公式 {latex.strip()[:40]!r}… 太大：括号和命令合计不能超过 {LARGEST} 个")
         return LatexToMathML(fancy_error=False).convert_with_local_state(latex.strip(), displaystyle=block)
     except LatexError as error:
         raise FormulaError(f"公式 {latex.strip()!r} 无法转换：{error}") from error

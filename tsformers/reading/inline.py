@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import html
 import re
 from bisect import bisect_right
 
 from tsformers.reading.failure import Failure
 from tsformers.reading.page import MASK, Link, Prose, Span
 from tsformers.reading.places import Source
+from tsformers.reading.rawhtml import seen_attributes
 
 _FORMULA = re.compile(
     r"(?<![\\$])\$\$((?:\\.|[^\\$])+)\$\$|(?<![\\$])\$(?![\s$])((?:\\.|[^\\$\n])+?)(?<!\s)\$(?![\d$])"
 )
 _WIKI = re.compile(r"(!?)\[\[([^\[\]|\\\n]+?)(?:\\?\|([^\[\]\n]*))?\]\]")  # "\|" in a table
-_TARGET = re.compile(r"""\(\s*(<[^<>\n]*>|(?:[^()\s]|\([^()\s]*\))*)(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)""")
+_TARGET = re.compile(r"""\(\s*(<[^<>\n]*>|(?:[^()\s]|\([^()\s]*\))*)(?:\s+(?:"([^"]*)"|'([^']*)'))?\s*\)""")
 _REFERENCE = re.compile(r"\s?\[([^\[\]]*)\]")
 _DEFINITION = re.compile(r"^[ \t>]*\[([^\]^][^\]]*)\]:[ \t]*\S", re.MULTILINE)
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]")
@@ -66,13 +68,36 @@ class Inline:
         if not region.text.strip():
             return
         masked = list(region.text)
-        self.code(region, masked, where)
+        spans = self.code(region, masked, where)
         self.formulas(region, masked)
-        self.mask(masked, _TAG)
+        self.attributes(region, masked, _TAG)
         self.links_of(region, masked)
-        for pattern in (_AUTOLINK, _ADDRESS, _ENTITY, _FOOTNOTE, _ATTRIBUTES):
+        for pattern in (_AUTOLINK, _ADDRESS, _FOOTNOTE):
             self.mask(masked, pattern)
-        self.prose.append(Prose(kind, "".join(masked), tuple(region.breaks)))
+        self.attributes(region, masked, _ATTRIBUTES)
+        self.entities(region, masked)
+        self.prose.append(Prose(kind, "".join(masked), tuple(region.breaks), tuple(spans)))
+
+    def aside(self, region: Region, start: int, text: str) -> None:
+        """Text that a reader sees beside the paragraph: a title, what stands for a picture."""
+        if text.strip():
+            last = start + len(text)
+            inside = [(at - start, offset) for at, offset in region.breaks if start < at < last]
+            self.prose.append(Prose("alt", text, ((0, region.offset(start)), *inside)))
+
+    def attributes(self, region: Region, masked: list[str], pattern: re.Pattern[str]) -> None:
+        """Tags or attribute lists: hidden, but for the attributes that a reader sees."""
+        for match in pattern.finditer("".join(masked)):
+            for at, value in seen_attributes(match[0]):
+                self.aside(region, match.start() + at, value)
+            self.hide(masked, match.start(), match.end())
+
+    def entities(self, region: Region, masked: list[str]) -> None:
+        for match in _ENTITY.finditer("".join(masked)):
+            self.hide(masked, match.start(), match.end())
+            shown = html.unescape(match[0])
+            if any(char.isdecimal() for char in shown):
+                self.aside(region, match.start(), shown)
 
     def mask(self, masked: list[str], pattern: re.Pattern[str]) -> None:
         for match in pattern.finditer("".join(masked)):
@@ -82,8 +107,12 @@ class Inline:
     def hide(masked: list[str], start: int, end: int) -> None:
         masked[start:end] = [c if c == "\n" else MASK for c in masked[start:end]]
 
-    def code(self, region: Region, masked: list[str], where: str) -> None:
-        """Code spans and comments, whichever comes first; a backslash takes a backtick's meaning."""
+    def code(self, region: Region, masked: list[str], where: str) -> list[tuple[int, int]]:
+        """Code spans and comments, whichever comes first; a backslash takes a backtick's meaning.
+
+        Where the spans between single backticks stand in the region, backticks included.
+        """
+        places: list[tuple[int, int]] = []
         text, at = region.text, 0
         while at < len(text):
             if text[at] == "\\":
@@ -114,9 +143,12 @@ class Inline:
                 found = self.spans if run == 1 else self.unchecked
                 found += self.span(region, at + run, end, where)
                 self.hide(masked, at, end + run)
+                if run == 1:
+                    places.append((at, end + run))
                 at = end + run
             else:
                 at += 1
+        return places
 
     def span(self, region: Region, start: int, end: int, where: str) -> list[Span]:
         written = region.text[start:end]
@@ -164,6 +196,8 @@ class Inline:
                     shown = region.text[opening + 1 : at]
                     kind = "image" if image else "link"
                     self.link(region, kind, target.start(1), opening - image, target.end(), raw.strip("<>"), shown)
+                    group = 2 if target[2] is not None else 3
+                    self.aside(region, target.start(group), target[group] or "")
                     self.hide(masked, at, target.end())
                     at = target.end()
                     continue

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -81,14 +83,16 @@ class Prose:
     kind: str  # "paragraph" "item" "heading" "table" "title" "caption" "html" "formula" "alt"
     text: str
     breaks: tuple[tuple[int, int], ...]
+    spans: tuple[tuple[int, int], ...] = ()  # (start, end) in ``text`` of inline code, backticks included
 
     def offset(self, index: int) -> int:
         """Offset in ``Page.text`` of ``text[index]``."""
-        at, offset = next((b for b in reversed(self.breaks) if b[0] <= index), self.breaks[0])
+        at, offset = self.breaks[max(0, bisect_right(self.breaks, index, key=lambda b: b[0]) - 1)]
         return offset + index - at
 
 
 MASK = "\ufffc"
+PROMPT = re.compile(r"\s*(?:>>>|\.\.\.)(?: |$)")  # of a row of code in a pycon fence
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,24 @@ BLOCK_TAG = re.compile(
     re.IGNORECASE,
 )
 _MARKDOWN = re.compile(r"\smarkdown(?:\s*=|\s|$)", re.IGNORECASE)
-_NOT_TEXT = ("pre", "script", "style", "textarea")
+_NOT_TEXT = ("script", "style")
+# Attributes that a reader sees or hears, of a tag or in an attribute list.
+_SEEN = re.compile(
+    r"""(?<![\w-])(?:title|alt|aria-label|aria-description|placeholder|label|summary|value|start|content|caption)"""
+    r"""\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>=}]+))""",
+    re.IGNORECASE,
+)
 _HIDDEN = re.compile(r"<!--.*?-->|`", re.DOTALL)
 
 
 def holds_markdown(attributes: str) -> bool:
     return _MARKDOWN.search(attributes) is not None
+
+
+def seen_attributes(text: str) -> list[tuple[int, str]]:
+    """(offset, value) of the attributes in a tag or an attribute list that reach a reader."""
+    found = ((match, next(g for g in (1, 2, 3) if match[g] is not None)) for match in _SEEN.finditer(text))
+    return [(match.start(group), match[group]) for match, group in found]
 
 
 def closing_tag(tag: str, text: str, offset: int) -> int | None:

@@ -18,7 +18,7 @@ from tsformers.reading.frontmatter import read_front_matter
 from tsformers.reading.inline import Inline, Region, split_cells
 from tsformers.reading.page import Fence, FrontMatter, Heading, Page, Span
 from tsformers.reading.places import Source
-from tsformers.reading.rawhtml import BLOCK_TAG, closing_tag, holds_markdown, visible_text
+from tsformers.reading.rawhtml import BLOCK_TAG, closing_tag, holds_markdown, seen_attributes, visible_text
 
 _FENCE = re.compile(r"(`{3,}|~{3,})([^\n]*)")
 _HEADING = re.compile(r"(#{1,6})(?!#)[ \t]*(.*?)[ \t]*#*[ \t]*$")
@@ -30,7 +30,7 @@ _ITEM = re.compile(r"(?:[*+-]|\d+\.)[ \t]+(?=\S)")
 _EMPTY_ITEM = re.compile(r"(?:[*+-]|\d+\.)[ \t]*$")
 _FOOTNOTE = re.compile(r"\[\^[^\]]+\]:[ \t]*")
 _DEFINITION = re.compile(r":[ \t]{1,3}(?=\S)")
-_REFERENCE = re.compile(r"\[[^\]^][^\]]*\]:[ \t]*\S|\*\[[^\]]+\]:")
+_REFERENCE = re.compile(r"\[[^\]^][^\]]*\]:[ \t]*\S+|\*\[[^\]]+\]:")
 _CALLOUT = re.compile(r"\[![^\]]*\][+-]?[ \t]*")
 _RULE = re.compile(r"(?:(?:-[ ]{0,2}){3,}|(?:_[ ]{0,2}){3,}|(?:\*[ ]{0,2}){3,})$")
 _UNDERLINE = re.compile(r"(?:=+|--+) *$")
@@ -175,7 +175,8 @@ class _Scanner:
         elif _RULE.match(bare):
             self.flush()
             self.index += 1
-        elif not self.paragraph and _REFERENCE.match(bare):
+        elif not self.paragraph and (match := _REFERENCE.match(bare)):
+            self.inline.read(Region([(inner.offset + match.end(), bare[match.end() :])]), "alt")
             self.index += 1
         elif at_margin and (match := BLOCK_TAG.match(bare)):
             self.html(inner, match)
@@ -227,7 +228,13 @@ class _Scanner:
         number, shown = (found[1], title[found.end() :]) if found else ("", title)
         self.headings.append(Heading(len(match[1]), number, shown, cut.offset, cut.line.end, cut.line.number))
         self.inline.read(Region([(cut.offset + match.start(2), title)]), "heading", "heading")
+        self.attributes(cut.offset + match.start(2) + len(title), match[2][len(title) :])
         self.index += 1
+
+    def attributes(self, offset: int, text: str) -> None:
+        """A tag or a list of attributes that is no text itself."""
+        for at, value in seen_attributes(text):
+            self.inline.read(Region([(offset + at, value)]), "alt")
 
     def formula(self, cut: Cut) -> None:
         """A formula as a block of its own: its lines are LaTeX, though they may begin like a list or a quote."""
@@ -270,6 +277,7 @@ class _Scanner:
         tag = match[1].lower()
         inside = cut.forward(match.end())
         while holds_markdown(match[2]):
+            self.attributes(inside.offset - len(match[0]), match[0])
             nested = BLOCK_TAG.match(inside.rest)
             if nested is None:
                 self.continue_at(inside.offset)

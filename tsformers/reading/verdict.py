@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tsformers.reading.beside import beside_claims
 from tsformers.reading.claims import AxisCase, Claim, ClaimError, Mismatch, judge, judge_axes, parse
 from tsformers.reading.failure import Failure
 from tsformers.reading.naked import bare, full_width, naked_numbers
@@ -23,6 +24,7 @@ def judge_page(page: Page, reading: Reading, settings: Settings, so_far: Sequenc
             failures.extend(_span(page, step, reading.evidence[index], reading))
     if page.front.reading:
         failures.extend(naked_numbers(page))
+        failures.extend(beside_claims(page))
         if not any(failure.kind == "quote" for failure in so_far):
             failures.extend(_coverage(page, reading, settings))
     return failures
