@@ -230,11 +230,11 @@ def test_double_backticks_are_not_checked():
         (front("missing", "Mixer.forward"), 2, "missing"),
         (front("mixer", "Mixer.backward"), 3, "backward"),
         (front("mixer", "Mixer"), 3, "Mixer.forward"),
-        (front("mixer", "Mixer.forward @ layers.0"), 2, "layers.0"),
-        (front("mixer", "Mixer.forward #2"), 2, "第 2 次"),
-        (front("unnamed", "Mixer.forward"), 2, "只调用了 0 次"),
+        (front("mixer", "Mixer.forward @ layers.0"), 3, "layers.0"),
+        (front("mixer", "Mixer.forward #2"), 3, "第 2 次"),
+        (front("unnamed", "Mixer.forward"), 3, "只调用了 0 次"),
         (front("mixer", "Mixer.forward @@ x"), 3, "reads"),
-        (front("summed", "Mixer.forward @ first"), 2, "nn.Module"),
+        (front("summed", "Mixer.forward @ first"), 3, "nn.Module"),
         (front("mixer", "Mixer.forward").replace("sample_toys:mixer", "nowhere:mixer"), 2, "nowhere"),
         (front("mixer", "Mixer.forward").replace("sample_toys:mixer", "sample_toys.mixer"), 2, "module:function"),
         (front("mixer", "Mixer.forward").replace("'tests.reading.sample_toys.Mixer.forward'", "torch.add"), 3, "源码"),
@@ -244,6 +244,25 @@ def test_a_toy_or_a_function_that_cannot_be_used(header, line, part):
     failures = check("`x (2, 3, 4)`\n", header).failures
     assert [(failure.line, failure.kind) for failure in failures] == [(line, "front-matter")]
     assert part in failures[0].message
+
+
+def test_a_function_that_only_another_toy_calls_is_read_there():
+    header = front("mixer", "Mixer.forward", "Twice.forward", other="twice")
+    text = quoted("other, _ = self.second(x)") + "`other is not again`\n\n" + quoted("B, L, D = x.shape") + "`D = 4`\n"
+    checked = check(text, header)
+    assert checked.failures == []
+    assert [evidence.toy for evidence in checked.reading.evidence.values()] == ["other", ""]
+    assert [subject.function.split(".")[-2] for subject in checked.reading.subjects] == ["Mixer", "Twice"]
+    assert checked.reading.subjects[1].call is not None
+    (failure,) = check(text, front("mixer", "Mixer.forward", "Twice.forward", other="trained")).failures
+    assert (failure.line, failure.kind) == (4, "front-matter") and "只调用了 0 次" in failure.message
+
+
+def test_two_calls_of_one_function_have_its_statements_in_common():
+    header = front("mixer", "Mixer.forward", "Mixer.forward", other="trained")
+    reading = check(quoted("B, L, D = x.shape"), header).reading
+    explained = [[s.line for s in subject.statements if s.explained] for subject in reading.subjects]
+    assert explained[0] == explained[1] and len(explained[0]) == 1
 
 
 def test_a_toy_that_the_front_matter_does_not_name():

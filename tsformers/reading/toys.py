@@ -55,6 +55,11 @@ class ToyRun:
     formulas: dict[str, str]
     cases: list[Case] = field(default_factory=list)
     conditions: tuple[tuple[str, str], ...] = ()
+    missing: dict[int, str] = field(default_factory=dict)  # lines of ``reads:`` that it does not call, and why
+
+    def calls(self, number: int) -> bool:
+        """Whether the toy itself, its first configuration, makes the call of a line of ``reads:``."""
+        return self.cases[0].recordings[number] is not None
 
 
 def resolve(dotted: str) -> Any:
@@ -117,10 +122,10 @@ def load_toy(spec: str) -> Callable[..., Any]:
 
 
 def run_toy(name: str, spec: str, reads: Sequence[Reads]) -> ToyRun:
-    """Run every configuration of a toy and record the calls read.
+    """Run every configuration of a toy and record the calls read; what it does not call is in its ``missing``.
 
     Raises:
-        ToyError: the toy cannot be made or run, or its first configuration makes none of the calls of a line.
+        ToyError: the toy cannot be made or run.
     """
     function = load_toy(spec)
     count = int(getattr(function, "cases", 1))
@@ -133,33 +138,38 @@ def run_toy(name: str, spec: str, reads: Sequence[Reads]) -> ToyRun:
         run.formulas = run.formulas or formulas
         run.conditions = run.conditions or tuple((str(f), str(said)) for f, said in getattr(toy, "conditions", ()))
         axes = {axis: evaluate_axis(formula, sizes, {}) for axis, formula in formulas.items()}
-        run.cases.append(Case(index, toy, _record(toy, reads, index), sizes, axes))
+        recordings, missing = _record(toy, reads)
+        run.cases.append(Case(index, toy, recordings, sizes, axes))
+        run.missing = run.missing or (missing if index == 0 else {})
     return run
 
 
-def _record(toy: Any, reads: Sequence[Reads], index: int) -> list[Recording | None]:
-    wanted = list(range(len(reads)))
-    targets = [_target(toy, line, index) for line in reads]
+def _record(toy: Any, reads: Sequence[Reads]) -> tuple[list[Recording | None], dict[int, str]]:
+    """The recorded call of each line; why there is none, by the line's number."""
     found: list[Recording | None] = [None] * len(reads)
-    wanted = [number for number in wanted if targets[number] is not None]
-    while wanted:
-        chosen = [target for number in wanted if (target := targets[number]) is not None]
+    missing: dict[int, str] = {}
+    targets: dict[int, Target] = {}
+    for number, line in enumerate(reads):
         try:
-            recordings, _ = record(lambda: toy.call(*toy.args, **toy.kwargs), chosen)
+            targets[number] = _target(toy, line)
+        except ToyError as error:
+            missing[number] = str(error)
+    while targets:
+        try:
+            recordings, _ = record(lambda: toy.call(*toy.args, **toy.kwargs), list(targets.values()))
         except NotCalled as error:
-            missing = chosen.index(error.target)
-            if index == 0:
-                line = reads[wanted[missing]]
-                raise ToyError(f"玩具运行时没有第 {line.call} 次调用 {line.spec}，只调用了 {error.calls} 次") from error
-            del wanted[missing]
+            absent = next(number for number, target in targets.items() if target == error.target)
+            line = reads[absent]
+            missing[absent] = f"玩具运行时没有第 {line.call} 次调用 {line.spec}，只调用了 {error.calls} 次"
+            del targets[absent]
             continue
-        for number, recording in zip(wanted, recordings, strict=True):
+        for number, recording in zip(targets, recordings, strict=True):
             found[number] = recording
         break
-    return found
+    return found, missing
 
 
-def _target(toy: Any, line: Reads, index: int) -> Target | None:
+def _target(toy: Any, line: Reads) -> Target:
     if not line.path:
         return Target(line.function, toy.call if line.path == "" else None, line.call)
     if not isinstance(toy.call, nn.Module):
@@ -167,6 +177,4 @@ def _target(toy: Any, line: Reads, index: int) -> Target | None:
     try:
         return Target(line.function, toy.call.get_submodule(line.path), line.call)
     except AttributeError as error:
-        if index == 0:
-            raise ToyError(f"{line.spec}：模型里没有 {line.path}") from error
-        return None
+        raise ToyError(f"{line.spec}：模型里没有 {line.path}") from error

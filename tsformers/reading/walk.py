@@ -58,6 +58,8 @@ class Walker:
         self.failures: list[Failure] = []
         self.names = Namespace()
         self.reads: list[Reads] = []
+        self.trees: dict[str, Call | None] = {}
+        self.homes: list[str] = []  # of each line of reads, the toy that it is shown in
         self.toys: dict[str, ToyRun] = {}
         self.explained: list[set[int]] = []
         self.place: _Place | None = None
@@ -122,21 +124,35 @@ class Walker:
                 )
         if front.reads and front.toys and not front.toy:
             self._front("toys", "写了 reads 却没有 toy：toys 里的只是另外的玩具，页面开头站在 toy 的运行里", "toys")
+        elif self.sound and "" in self.toys:
+            self._settle()
         if not self.sound or (self.reads and "" not in self.toys):
             return False  # without a toy there is no run to read; the front matter's failure says so
         self.explained = [set() for _ in self.reads]
         self.vocabulary = vocabulary(self.page, self.reads, self.settings)
         if "" in self.toys:
-            self.reading.tree = tree_of(self.toys[""], self.reads)
+            self.reading.tree = self.trees[""] = tree_of(self.toys[""], self.reads)
             self.reading.executed = executed_by(self.toys[""], self.reads, self.settings)
         if self.reads:
-            self._stand_at_entry(0, "")
+            self._stand_at_entry(0, self.homes[0])
         return True
+
+    def _settle(self) -> None:
+        """Give each line of ``reads:`` the toy that its calls are shown in: the page's own, else the first that makes them."""
+        for number, line in enumerate(self.reads):
+            home = next(
+                (name for name in ("", *self.toys) if name in self.toys and self.toys[name].calls(number)), None
+            )
+            if home is None:
+                why = next((run.missing[number] for run in self.toys.values()), "没有 toy")
+                self._front(f"reads.{number}", why, line.spec)
+            else:
+                self.homes.append(home)
 
     def _stand_at_entry(self, subject: int, toy: str) -> None:
         recordings = [case.recordings[subject] for case in self.toys[toy].cases]
         first = recordings[0]
-        assert first is not None  # run_toy refuses a toy that does not call a subject
+        assert first is not None  # the toy is the home of the subject
         cases = [entry(recording) if recording is not None else None for recording in recordings[1:]]
         self.place = _Place(subject, toy, [entry(first)], cases)
 
@@ -248,7 +264,7 @@ class Walker:
 
     def _choose(self, piece: Piece, fence: Fence) -> tuple[int, str, Match] | None:
         """The subject, toy and place that a quote means: executed, at or after the last quote, else the first."""
-        toy = fence.options.get("toy", "")
+        asked = fence.options.get("toy")
         wanted = fence.options.get("of")
         fitting: dict[int, list[Match]] = {}
         problem: QuoteError | None = None
@@ -268,7 +284,10 @@ class Walker:
             raise QuoteError(f'of="{wanted}" 指的函数里没有这段代码', *nearest_line(piece, self._sources()))
         if not fitting:
             return None
+        if asked is not None:
+            fitting = {number: found for number, found in fitting.items() if self.toys[asked].calls(number)} or fitting
         subject = self._one_subject(fitting)
+        toy = asked if asked is not None else self.homes[subject]
         recording = self.toys[toy].cases[0].recordings[subject]
         matches = fitting[subject]
         if recording is None:
@@ -296,7 +315,9 @@ class Walker:
         recording = run.cases[0].recordings[subject]
         runs = executions(match, recording) if recording is not None else []
         if len(match.nodes) <= LONGEST_EXPLAINED:
-            self.explained[subject].update(node.number for node in match.nodes)
+            for number, line in enumerate(self.reads):  # two calls of one function have its statements in common
+                if line.source.name == self.reads[subject].source.name:
+                    self.explained[number].update(node.number for node in match.nodes)
         if recording is None or not runs:
             self.reading.quotes[index] = quote_record(subject, match, executed=False)
             return
@@ -334,13 +355,22 @@ class Walker:
     # The end
 
     def _call_of(self, subject: int) -> Call | None:
-        return call_of(self.reads[subject], self.reading.tree)
+        return call_of(self.reads[subject], self._tree(subject))
+
+    def _tree(self, subject: int) -> Call | None:
+        """The call tree in which a subject stands: that of the toy that it is shown in."""
+        home = self.homes[subject]
+        if home not in self.trees:
+            self.trees[home] = tree_of(self.toys[home], self.reads)
+        return self.trees[home]
 
     def _close(self) -> None:
         for number, line in enumerate(self.reads):
             explained = self.explained[number]
             self.reading.subjects.append(
-                subject_record(number, line, self.toys[""], self.reading.tree, explained, self.settings)
+                subject_record(
+                    number, line, self.toys[self.homes[number]], self._tree(number), explained, self.settings
+                )
             )
         runs = [
             [
@@ -383,6 +413,6 @@ def _row(fence: Fence, row: int) -> str:
 
 
 def _named(line: Reads, wanted: str) -> bool:
-    """Whether ``of=`` means this line: by its spec, its dotted function, or the end of that."""
+    """Whether ``of=`` means this line: by its spec, its path, its dotted function, or the end of that."""
     name = line.source.name
-    return wanted in (line.spec, line.spec.split(" ")[0], name) or name.endswith(f".{wanted}")
+    return wanted in (line.spec, line.spec.split(" ")[0], name, line.path) or name.endswith(f".{wanted}")
