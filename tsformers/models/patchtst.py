@@ -69,6 +69,7 @@ class Transpose(nn.Module):
         self.dims = dims
 
     def forward(self, x: Float[Tensor, "B rows columns"]) -> Float[Tensor, "B columns rows"]:
+        """A view: nothing is copied."""
         return x.transpose(*self.dims)  # [B, columns, rows]
 
 
@@ -92,6 +93,7 @@ class FlattenHead(nn.Module):
         self.dropout = nn.Dropout(head_dropout)
 
     def forward(self, x: Float[Tensor, "B C d_model patch_num"]) -> Float[Tensor, "B C pred_len"]:
+        """All steps of every series at once, in the scale of the tokens."""
         x = self.flatten(x)  # [B, C, d_model*patch_num]
         x = self.linear(x)  # [B, C, pred_len]
         return self.dropout(x)
