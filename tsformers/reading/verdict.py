@@ -59,7 +59,7 @@ def _span(page: Page, span: Span, evidence: Evidence, reading: Reading) -> Itera
     try:
         claim = parse(span.text)
     except ClaimError as error:
-        if strict and evidence.kind == "none":
+        if strict and evidence.kind in ("none", "claim"):  # "claim" where the text was another one when it ran
             yield _at(page, span, error.offset, "claim", expected=error.suggestion, message=error.message)
         return
     if evidence.kind == "none":
