@@ -42,7 +42,7 @@ RUNNERS = frozenset(
     | {"walk"}
 )
 ADAPTERS = frozenset(
-    {"__main__", "commands", "fix", "formats", "mkdocs", "mutate", "preview", "report", "source_mutation"}
+    {"__main__", "commands", "fix", "formats", "mkdocs", "mutate", "preview", "report", "shards", "source_mutation"}
 )
 
 

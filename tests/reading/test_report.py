@@ -17,10 +17,10 @@ from tests.reading.checking import MIXER, block
 from tsformers.reading.__main__ import main
 from tsformers.reading.commands import BROKEN, GREEN, RED, USAGE
 from tsformers.reading.failure import Failure
-from tsformers.reading.formats import github, junit
+from tsformers.reading.formats import LISTED, github, junit, markdown
 from tsformers.reading.page import scan
 from tsformers.reading.record import Reading, Statement, Subject
-from tsformers.reading.report import excerpt, failure_text, failures_text, shortened, table, width
+from tsformers.reading.report import as_json, excerpt, failure_text, failures_text, shortened, table, width
 from tsformers.reading.run import Result
 
 
@@ -116,7 +116,7 @@ def test_the_table():
         result("docs/b.md", "文\n"),
         result("c.md", "---\nchecked: false\nwhy: 草稿\n---\n"),
     ]
-    assert list(table(rows)) == [
+    assert list(table(as_json(rows))) == [
         "page            claims   coverage  failures  seconds",
         "docs/注意力.md       0       66 %         1      2.3",
         "docs/b.md            0          -         0      1.0",
@@ -128,7 +128,7 @@ def test_of_many_pages_the_table_shows_those_that_want_work():
     rows = [result(f"{number}.md") for number in range(60)]
     rows[7] = result("7.md", "", (1, 1, "claim", "", "", "", ""))
     rows[9] = result("9.md", statements=[statement(1, False)])
-    lines = list(table(rows))
+    lines = list(table(as_json(rows)))
     assert [line.split()[0] for line in lines[1:-1]] == ["7.md", "9.md"] and lines[-1].startswith("and 58 more")
 
 
@@ -138,7 +138,7 @@ def test_of_many_pages_the_table_shows_those_that_want_work():
 def test_an_annotation_reads_back():
     message = "值是 50 %，不是 3\n第二行：a::b,c\r"
     failure = (3, 7, "claim", "x = 3", "3", "50", message)
-    (line,) = github([result("docs/a,b:c%.md", "", failure)])
+    (line,) = github(as_json([result("docs/a,b:c%.md", "", failure)]))
     assert "\n" not in line and "\r" not in line
     head, _, data = line.removeprefix("::error ").partition("::")
     found = dict(part.split("=", 1) for part in head.split(","))
@@ -149,7 +149,7 @@ def test_an_annotation_reads_back():
 
 
 def test_an_annotation_as_github_documents_it():
-    (line,) = github([result("a.md", "", (1, 2, "claim", "", "", "", "100 %: a,b"))])
+    (line,) = github(as_json([result("a.md", "", (1, 2, "claim", "", "", "", "100 %: a,b"))]))
     assert line == "::error file=a.md,line=1,col=2,title=claim::100 %25: a,b"
 
 
@@ -191,7 +191,7 @@ def test_junit():
         result("c.md", "---\nchecked: false\nwhy: 草稿\n---\n", seconds=0.0),
     ]
     when = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    root = ET.fromstring(junit(results, when).encode())
+    root = ET.fromstring(junit(as_json(results), when).encode())
     valid(root)
     (suite,) = root
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
@@ -204,6 +204,37 @@ def test_junit():
         "docs/a.md:9:1: exec: 抛出 & 错误", "    actual: \ufffd[1m\ufffd",
     ]  # fmt: skip
     assert len(b) == 0 and c[0].get("message") == "草稿"
+
+
+# The summary in Markdown
+
+
+def cells(row):
+    """The cells of a row of a table, as GitHub cuts it: at bars that no backslash stands before."""
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
+
+
+def test_the_summary_holds_pages_claims_coverage_and_seconds():
+    reading = [statement(1, True), statement(2, False), statement(3, True)]
+    red = result(
+        "docs/a|b_c.md", "", (3, 7, "claim", "", "", "", "值是 <b>`1`|\n2</b>"), statements=reading, seconds=2.34
+    )
+    left_out = result("c.md", "---\nchecked: false\nwhy: 草稿\n---\n")
+    lines = markdown(as_json([red, left_out])).split("\n")
+    rows = [cells(line) for line in lines if line.startswith("|")]
+    assert rows[:3] == [["页", "声明", "形状注释", "错误", "秒"], ["---", *["---:"] * 4], ["2", "0", "0", "1", "3.3"]]
+    assert rows[-2:] == [["docs/a\\|b\\_c.md", "0", "66 %", "1", "2.3"], ["c.md", "0", "unchecked", "0", "1.0"]]
+    assert "有错" in lines[0] and lines[-2] == (r"- docs/a\|b\_c.md:3:7: claim: 值是 \<b\>\`1\`\| 2\</b\>")
+    assert "全部相符" in markdown(as_json([left_out]))
+
+
+def test_a_long_summary_is_cut_and_says_so():
+    failures = [(line, 1, "claim", "", "", "", "不符") for line in range(1, LISTED + 4)]
+    rows = [result(f"{number}.md", "", *(failures if number == 7 else ())) for number in range(60)]
+    text = markdown(as_json(rows))
+    assert text.count("\n- ") == LISTED and "另有 3 处" in text
+    assert [row for row in text.split("\n") if ".md |" in row] == [f"| 7.md | 0 | - | {LISTED + 3} | 1.0 |"]
+    assert "另有 59 页没有错" in text
 
 
 # The command
@@ -230,7 +261,7 @@ def places(text):
 
 def test_one_run_reports_everything(folder, capsys):
     """The first page raises, the second and the third state something wrong: all three are said, with totals."""
-    assert main(["check", ".", "--jobs", "2", "--junit", "junit.xml", "--github"]) == RED
+    assert main(["check", ".", "--jobs", "2", "--junit", "junit.xml", "--github", "--summary", "said.md"]) == RED
     out = capsys.readouterr().out
     assert [place.removeprefix("./") for place in places(out)] == PLACES
     assert out.count("::error file=./") == 4 and "::error file=./2.md,line=5,col=25,title=claim::" in out
@@ -240,6 +271,10 @@ def test_one_run_reports_everything(folder, capsys):
     root = ET.fromstring((folder / "junit.xml").read_bytes())
     valid(root)
     assert [len(case) for case in root.iter("testcase")] == [1, 1, 1, 0]
+    once = (folder / "said.md").read_text("utf-8")
+    assert "\n| 4 | 5 | 8 | 4 | " in once
+    main(["check", "4.md", "--summary", "said.md"])
+    assert (folder / "said.md").read_text("utf-8").startswith(once + "### ✅")
 
 
 def test_only(folder, capsys):

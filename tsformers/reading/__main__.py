@@ -9,9 +9,9 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from tsformers.reading.commands import BROKEN, check, fix, mutate, trace
+from tsformers.reading.commands import BROKEN, check, fix, merge, mutate, trace
 
-COMMANDS = (check, fix, trace, mutate)
+COMMANDS = (check, merge, fix, trace, mutate)
 
 
 class _Version(argparse.Action):

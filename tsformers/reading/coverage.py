@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,10 +43,18 @@ def per_page(reading: Reading) -> Coverage:
     )
 
 
+Places = set[tuple[str, int]]
+
+
 def per_model(readings: Iterable[Reading]) -> dict[str, Coverage]:
     """Coverage of each main toy's whole run, by all pages together; keyed by the toy, as the pages name it."""
-    executed: dict[str, set[tuple[str, int]]] = {}
-    explained: set[tuple[str, int]] = set()
+    return of_models(*reached(readings))
+
+
+def reached(readings: Iterable[Reading]) -> tuple[dict[str, Places], Places]:
+    """What each main toy executes, and what any page explains. Those of parts of the pages add up to those of all."""
+    executed: dict[str, Places] = {}
+    explained: Places = set()
     for reading in readings:
         explained |= {(s.file, st.line) for s in reading.subjects for st in s.statements if st.explained}
         toy = reading.toys.get("")
@@ -54,16 +62,25 @@ def per_model(readings: Iterable[Reading]) -> dict[str, Coverage]:
             places = executed.setdefault(toy.spec, set())
             places |= {(run.file, line) for run in reading.executed for line, _ in run.statements}
             places |= {(s.file, st.line) for s in reading.subjects for st in s.statements if st.executed}
+    return executed, explained
+
+
+def of_models(executed: dict[str, Places], explained: Places) -> dict[str, Coverage]:
+    """A statement that any page explains is explained for every toy that executes it."""
     return {spec: Coverage(frozenset(executed[spec]), frozenset(explained)) for spec in sorted(executed)}
 
 
-def summary_lines(models: dict[str, Coverage]) -> list[str]:
-    """One line a toy, for the terminal."""
+def percent(found: Mapping[str, Any]) -> int:
+    """The share explained, rounded down, of a coverage as the report holds it."""
+    return int(100 * found["explained"] // found["executed"]) if found["executed"] else 100
+
+
+def summary_lines(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """One line a toy, for the terminal, from the models of a report."""
     lines = []
     for spec, found in models.items():
-        done, size = len(found.executed & found.explained), len(found.executed)
-        gap = found.gap
+        done, size, gap = found["explained"], found["executed"], found["gap"]
         more = f" and {len(gap) - 3} more" if len(gap) > 3 else ""
         missing = f"; not explained: {', '.join(gap[:3])}{more}" if gap else ""
-        lines.append(f"{spec}: {done} of {size} executed statements explained ({found.percent} %){missing}")
+        lines.append(f"{spec}: {done} of {size} executed statements explained ({percent(found)} %){missing}")
     return lines

@@ -24,7 +24,7 @@ from mkdocs.utils import get_relative_url
 from pymdownx.superfences import SuperFencesException
 
 from tsformers.reading.built import Dead, dead_links
-from tsformers.reading.coverage import per_model, summary_lines
+from tsformers.reading.coverage import summary_lines
 from tsformers.reading.failure import Failure
 from tsformers.reading.links import DeadLink, Library
 from tsformers.reading.notebook import cells, notebook, script
@@ -32,7 +32,7 @@ from tsformers.reading.offline import write_zip
 from tsformers.reading.page import Link, read_page
 from tsformers.reading.preview import Preview
 from tsformers.reading.render import ATTRIBUTE, FENCE, Rendered, Site, render
-from tsformers.reading.report import summary
+from tsformers.reading.report import as_json, summary
 from tsformers.reading.revision import Revision, report_address, revision
 from tsformers.reading.run import Result, check_pages
 from tsformers.reading.settings import load_settings, term_meanings
@@ -99,7 +99,8 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
         failures = [failure for result in results for failure in result.failures]
         for failure in failures:
             log.error("%s", failure)
-        for line in [*summary_lines(per_model(result.reading for result in results)), summary(results)]:
+        report = as_json(results)
+        for line in [*summary_lines(report["totals"]["models"]), summary(report)]:
             log.info("%s", line)
         if failures and not self.serving:
             raise PluginError(f"{len(failures)} failures on the pages; nothing was built")

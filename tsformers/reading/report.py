@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from tsformers.reading.coverage import per_model
+from tsformers.reading.coverage import Coverage, per_model, percent
 from tsformers.reading.failure import Failure
 from tsformers.reading.page import Fence, Span
 from tsformers.reading.places import Source
 from tsformers.reading.run import Result
 
 FORMAT = 1
+PARTS = ("claims", "quotes", "execs", "examples", "comments")  # what is counted, in the order in which it is said
+Report = Mapping[str, Any]  # what ``as_json`` gives
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # as a blank each, so that columns hold
 
 
@@ -47,29 +49,35 @@ def coverage(result: Result) -> dict[str, Any]:
 
 def as_json(results: Sequence[Result]) -> dict[str, Any]:
     """The report as plain data; see ``check --json``."""
-    pages = [
-        {
-            "path": result.page.path,
-            "seconds": round(result.reading.seconds, 3),
-            "reused": result.reused,
-            "counts": counts(result),
-            "coverage": coverage(result),
-            "failures": [asdict(failure) for failure in result.failures],
-        }
-        for result in results
-    ]
-    totals: Counter[str] = Counter({"pages": len(results), "failures": sum(len(r.failures) for r in results)})
-    for result in results:
-        totals.update(counts(result))
-        totals["unchecked"] += not result.page.front.checked
-    models = {spec: found.as_json() for spec, found in per_model(result.reading for result in results).items()}
     versions = {name: value for result in results for name, value in result.reading.versions.items()}
+    models = per_model(result.reading for result in results)
+    left_out = {result.page.path: result.page.front.why for result in results if not result.page.front.checked}
+    return report_of([_page(result) for result in results], left_out, models, {**versions, "tsformers": _version()})
+
+
+def _page(result: Result) -> dict[str, Any]:
     return {
-        "version": FORMAT,
-        "pages": pages,
-        "totals": {**totals, "models": models},
-        "versions": {**versions, "tsformers": _version()},
+        "path": result.page.path,
+        "seconds": round(result.reading.seconds, 3),
+        "reused": result.reused,
+        "counts": counts(result),
+        "coverage": coverage(result),
+        "failures": [asdict(failure) for failure in result.failures],
     }
+
+
+def report_of(
+    pages: list[dict[str, Any]], left_out: dict[str, str], models: Mapping[str, Coverage], versions: dict[str, str]
+) -> dict[str, Any]:
+    """The report of pages that are plain data already, with the totals counted; ``left_out``: why, by the path."""
+    totals = Counter({"pages": len(pages), "failures": sum(len(page["failures"]) for page in pages)})
+    totals.update(dict.fromkeys(PARTS, 0))
+    for page in pages:
+        totals.update(page["counts"])
+    totals["unchecked"] = len(left_out)
+    found = {spec: models[spec].as_json() for spec in models}
+    counted = {**totals, "left_out": left_out, "models": found}
+    return {"version": FORMAT, "pages": pages, "totals": counted, "versions": versions}
 
 
 def _version() -> str:
@@ -173,37 +181,48 @@ def failures_text(results: Sequence[Result], *, columns: int = COLUMNS, colour: 
 LONGEST = 40  # pages of a table; of more, those that are green and explained whole are only counted
 
 
-def table(results: Sequence[Result], *, colour: bool = False) -> Iterator[str]:
+def failures_of(report: Report) -> list[Failure]:
+    """Every failure, in the order of the pages and of their places."""
+    return [Failure(**failure) for page in report["pages"] for failure in page["failures"]]
+
+
+def shown(report: Report) -> list[dict[str, Any]]:
+    """The pages that a table has a row for."""
+    pages: list[dict[str, Any]] = report["pages"]
+    if len(pages) <= LONGEST:
+        return pages
+    return [page for page in pages if page["failures"] or page["coverage"]["gap"]]
+
+
+def share(report: Report, page: Mapping[str, Any]) -> str:
+    """How much of what a page reads it explains."""
+    if page["path"] in report["totals"]["left_out"]:
+        return "unchecked"
+    return f"{percent(page['coverage'])} %" if page["coverage"]["executed"] else "-"
+
+
+def table(report: Report, *, colour: bool = False) -> Iterator[str]:
     """A row a page: claims, coverage, failures, seconds."""
     rows = [("page", "claims", "coverage", "failures", "seconds")]
     styles = [BOLD]
-    left_out = 0
-    for result in results:
-        found = coverage(result)
-        if len(results) > LONGEST and not result.failures and not found["gap"]:
-            left_out += 1
-            continue
-        executed, explained = found["executed"], found["explained"]
-        share = f"{100 * explained // executed} %" if executed else "-"
-        if not result.page.front.checked:
-            share = "unchecked"
-        failed, claims = str(len(result.failures)), str(counts(result)["claims"])
-        rows.append((result.page.path, claims, share, failed, f"{result.reading.seconds:.1f}"))
-        styles.append(ALARM if result.failures else CALM)
+    for page in shown(report):
+        failed, claims = str(len(page["failures"])), str(page["counts"]["claims"])
+        rows.append((page["path"], claims, share(report, page), failed, f"{page['seconds']:.1f}"))
+        styles.append(ALARM if page["failures"] else CALM)
     widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row, style in zip(rows, styles, strict=True):
         first = row[0] + " " * (widths[0] - width(row[0]))
         rest = [cell.rjust(size) for cell, size in zip(row[1:], widths[1:], strict=True)]
         yield painted("  ".join([first, *rest]), style, colour)
+    left_out = len(report["pages"]) - len(rows) + 1
     if left_out:
         yield f"and {left_out} more, green and explained whole"
 
 
-def summary(results: Sequence[Result]) -> str:
+def summary(report: Report) -> str:
     """One line of totals."""
-    total = as_json(results)["totals"]
-    parts = ["claims", "quotes", "execs", "examples", "comments"]
-    said = ", ".join(f"{total[name]} {name if total[name] != 1 else name[:-1]}" for name in parts)
+    total = report["totals"]
+    said = ", ".join(f"{total[name]} {name if total[name] != 1 else name[:-1]}" for name in PARTS)
     pages = f"{total['pages']} page{'s' if total['pages'] != 1 else ''}"
     failures = f"{total['failures']} failure{'s' if total['failures'] != 1 else ''}"
     return f"{pages}, {said}: {failures}"

@@ -6,6 +6,7 @@ Nothing heavy is imported before a command runs, so that ``--help`` answers at o
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 GREEN, RED, USAGE, BROKEN = 0, 1, 2, 3
@@ -40,3 +41,13 @@ def add_pages(command: argparse.ArgumentParser) -> None:
         type=seconds,
         help="seconds a page may run (default: the project's setting, or 60)",
     )
+
+
+def add_reports(command: argparse.ArgumentParser) -> None:
+    """The arguments of every command that makes the report."""
+    command.add_argument("--json", metavar="FILE", type=Path, help="write the report as JSON ('-': standard output)")
+    command.add_argument("--junit", metavar="FILE", type=Path, help="write JUnit's XML, a test case a page ('-': too)")
+    command.add_argument(
+        "--summary", metavar="FILE", type=Path, help="add a summary in Markdown to the end of a file ('-': too)"
+    )
+    command.add_argument("--github", action="store_true", help="print annotations for GitHub Actions, too")

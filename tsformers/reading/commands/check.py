@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
-from tsformers.reading.commands import BROKEN, GREEN, RED, STATUS, USAGE, Commands, add_pages
+from tsformers.reading.commands import BROKEN, STATUS, USAGE, Commands, add_pages, add_reports
 
 
 def add(commands: Commands) -> None:
@@ -18,25 +17,33 @@ def add(commands: Commands) -> None:
     check = commands.add_parser("check", help=about, description=about.capitalize() + ".", epilog=STATUS)
     check.set_defaults(run=run)
     add_pages(check)
-    check.add_argument("--json", metavar="FILE", type=Path, help="write the report as JSON ('-': standard output)")
-    check.add_argument("--junit", metavar="FILE", type=Path, help="write JUnit's XML, a test case a page ('-': too)")
-    check.add_argument("--github", action="store_true", help="print annotations for GitHub Actions, too")
+    add_reports(check)
     check.add_argument(
         "--only", metavar="TEXT", action="append", default=[], help="only pages whose path contains TEXT (repeatable)"
     )
     check.add_argument("--no-reuse", action="store_true", help="run every page, whatever was recorded before")
     check.add_argument("--explain", action="store_true", help="say of each page why it ran or did not")
-    check.add_argument("-x", "--exitfirst", action="store_true", help="begin no page after the first red one")
+    part = check.add_mutually_exclusive_group()  # reports are merged only where they hold every page
+    part.add_argument(
+        "--shard", metavar="K/N", type=_shard, help="only the K-th of N parts of the pages; see the command merge"
+    )
+    part.add_argument("-x", "--exitfirst", action="store_true", help="begin no page after the first red one")
+
+
+def _shard(text: str) -> Any:
+    from tsformers.reading.shards import shard
+
+    return shard(text)
 
 
 def run(options: argparse.Namespace) -> int:
     """Check the pages and print what is wrong."""
-    from tsformers.reading.coverage import per_model, summary_lines
-    from tsformers.reading.formats import github, junit
+    from tsformers.reading.commands.reports import coloured, finish, output
     from tsformers.reading.page import read_page
-    from tsformers.reading.report import COLUMNS, as_json, failures_text, summary, table
+    from tsformers.reading.report import COLUMNS, as_json, failures_text
     from tsformers.reading.run import Result, check_pages, find_pages
     from tsformers.reading.settings import SettingsError
+    from tsformers.reading.shards import positions, shard_report
 
     sys.path.insert(0, str(Path.cwd()))
     try:
@@ -49,6 +56,10 @@ def run(options: argparse.Namespace) -> int:
         if not found:
             print(f"no page whose path contains {' or '.join(options.only)}", file=sys.stderr)
             return USAGE
+    total, taken = len(found), list(range(len(found)))
+    if options.shard:
+        taken = positions([path for path, _ in found], options.shard)
+        found = [found[index] for index in taken]
     pages = [read_page(path, given=given) for path, given in found]
     ended: list[Result] = []
 
@@ -74,43 +85,18 @@ def run(options: argparse.Namespace) -> int:
     except SettingsError as error:
         print(error, file=sys.stderr)
         return USAGE
-    out = sys.stderr if "-" in (str(options.json), str(options.junit)) else sys.stdout
-    colour = out.isatty() and "NO_COLOR" not in os.environ
+    out = output(options)
+    colour = coloured(out)
     columns = shutil.get_terminal_size().columns if out.isatty() else COLUMNS
     for text in failures_text(results, columns=columns, colour=colour):
         print(text, file=out)
-    for line in github(results) if options.github else ():
-        print(line, file=out)
     for result in results if options.explain else ():
         print(f"{result.page.path}: {'ran' if result.ran else 'did not run'}: {result.reason}", file=out)
-    for line in table(results, colour=colour):
-        print(line, file=out)
-    if len(results) < len(pages):
-        print(f"stopped at the first red page; {len(pages) - len(results)} not run", file=out)
-    for line in summary_lines(per_model(result.reading for result in results)):
-        print(line, file=out)
-    print(summary(results), file=out)
-    reports = [
-        (options.json, json.dumps(as_json(results), ensure_ascii=False, indent=2) + "\n"),
-        (options.junit, junit(results)),
-    ]
-    if not all(_write(file, text) for file, text in reports if file is not None):
-        return USAGE
+    left = len(pages) - len(results)
+    report = shard_report(results, options.shard, taken, total) if options.shard else as_json(results)
+    status = finish(report, options, f"stopped at the first red page; {left} not run" if left else "")
     broken = [result.error for result in results if result.error]
-    if broken:
+    if broken and status != USAGE:
         print(*broken, "The checker itself failed; this is a bug in tsformers.reading.", sep="\n", file=sys.stderr)
         return BROKEN
-    return RED if any(result.failures for result in results) else GREEN
-
-
-def _write(file: Path, text: str) -> bool:
-    """Write a report; False, with the reason said, if that cannot be."""
-    if str(file) == "-":
-        print(text, end="")
-        return True
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        print(f"{file}: {error.strerror}", file=sys.stderr)
-        return False
-    return True
+    return status
