@@ -57,7 +57,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def browser(session: nox.Session) -> None:
-    """Open the built ``site/`` in Chromium, which must be on the PATH (``apt-get install chromium``)."""
+    """Serve the built ``site/`` by nginx as the container does, and open it in Chromium; see ``.ci/run`` for both."""
     install(session, *nox.project.load_toml("pyproject.toml")["project"]["optional-dependencies"]["browser"])
     # The built site is the subject, so neither the package nor torch is installed here.
     session.run("pytest", "--confcutdir=tests/browser", "tests/browser", *session.posargs, env=ENVIRONMENT)

@@ -109,7 +109,7 @@ def test_the_script_of_the_whole_check_can_be_run() -> None:
 
 def test_no_file_knows_the_machine_it_was_written_on() -> None:
     here = re.compile(r"file://|(?<![\w.~])/(?:home|opt|root|Users|work)/\w")
-    folders = ("tsformers", "docs", "tests", "benchmarks", ".ci")
+    folders = ("tsformers", "docs", "tests", "benchmarks", "deploy", ".ci", ".github")
     files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix != ".pyc"]
     files += [path for path in ROOT.iterdir() if path.suffix in {".md", ".py", ".toml", ".txt", ".yml"}]
     found = []

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shutil
-import threading
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-SITE = Path(__file__).parents[2] / "site"
+ROOT = Path(__file__).parents[2]
+SITE = ROOT / "site"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 # No phoning home: a request to another host must come from a page, so that a test can blame the page for it.
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--no-pings"]
@@ -30,11 +32,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("path", pages())
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        """The requests are of no interest: what goes wrong is seen by the page."""
-
-
 @pytest.fixture(scope="session")
 def site() -> Path:
     if not (SITE / "index.html").is_file():
@@ -43,15 +40,33 @@ def site() -> Path:
 
 
 @pytest.fixture(scope="session")
-def address(site: Path) -> Iterator[str]:
-    """Where the site is served on this machine, without a final slash."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+def address(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the site is served on this machine, without a final slash: by nginx, as the container does it."""
+    nginx = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
+    if nginx is None:
+        pytest.fail("no nginx on this machine: apt-get install nginx-light", pytrace=False)
+    folder = tmp_path_factory.mktemp("nginx")
+    folder.chmod(0o755)
+    (folder / "temporary").mkdir()
+    (folder / "site").symlink_to(site)
+    headers = subprocess.run([sys.executable, ROOT / "deploy/headers.py", site], capture_output=True, check=True).stdout
+    (folder / "headers.conf").write_bytes(headers)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        here = f"127.0.0.1:{free.getsockname()[1]}"
+    configuration = (ROOT / "deploy/nginx.conf").read_text(encoding="utf-8")
+    assert configuration.count("listen 8080;") == 1
+    (folder / "nginx.conf").write_text(configuration.replace("listen 8080;", f"listen {here};"), encoding="utf-8")
+    # As root nginx would give its worker another user, who need not be able to read the site.
+    options = ["-p", str(folder), "-c", str(folder / "nginx.conf"), "-g", "daemon off; master_process off;"]
+    with subprocess.Popen([nginx, *options], stderr=subprocess.PIPE, text=True) as server:
+        deadline = time.monotonic() + 20
+        while not (folder / "temporary/nginx.pid").exists():
+            if server.poll() is not None or time.monotonic() > deadline:
+                server.kill()
+                pytest.fail(f"nginx did not start: {server.communicate()[1]}", pytrace=False)
+            time.sleep(0.02)
+        yield f"http://{here}"
+        server.terminate()
 
 
 @pytest.fixture(scope="session")
