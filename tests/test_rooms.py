@@ -39,7 +39,7 @@ RUNNERS = frozenset(
         "toys",
         "trace",
     }
-    | {"walk"}
+    | {"walk", "watch"}
 )
 ADAPTERS = frozenset(
     {"__main__", "commands", "fix", "formats", "mkdocs", "mutate", "preview", "report", "shards", "source_mutation"}

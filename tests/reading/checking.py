@@ -37,7 +37,8 @@ def check(text: str, front: str = MIXER, **settings: object) -> Checked:
     known = replace(Settings(Path.cwd()), **settings)
     walker = Walker(page, known, lambda index: None)
     reading = walker.walk()
-    failures = [*page.problems, *walker.failures, *judge_page(page, reading, known)]
+    failures = [*page.problems, *walker.failures]
+    failures += judge_page(page, reading, known, failures)
     return Checked(page, reading, sorted(set(failures)))
 
 

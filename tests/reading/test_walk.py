@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.reading.checking import MIXER, WINDING, block, check, front, place, quoted
+from tsformers.reading.failure import Failure
+from tsformers.reading.record import Evidence, Reading
+from tsformers.reading.settings import Settings
+from tsformers.reading.verdict import judge_page
 
 # Every form in which a claim may stand: the text with a right claim, RIGHT, is green; with a wrong one red there.
 FORMS = {
@@ -349,3 +355,26 @@ def test_a_python_fence_that_nothing_runs_is_red():
 def test_axis_names_without_a_toy_are_red():
     text = block("import torch\nz = torch.zeros(2, 3)") + "`z (B, L)`\n"
     assert [failure.kind for failure in check(text, "").failures] == ["axis"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["a = 1\ndel a", "if False:\n    a = 1", 'a = 1\nraise ValueError("x")'],
+)
+def test_a_name_that_a_sound_block_did_not_bind_is_missing(code: str) -> None:
+    """Nothing went wrong, so nothing excuses the claim."""
+    options = 'exec="1" raises="ValueError"' if "raise" in code else 'exec="1"'
+    code = code.replace("a = 1\nraise", "raise") + ("\na = 1" if "raise" in code else "")
+    text = block(code, options) + "`a = 2`\n"
+    assert check(text).said == [(*place(text, "a = 2"), "name")]
+
+
+def test_evidence_that_is_unknown_needs_a_failure_before_it() -> None:
+    page = check("`x (2, 3, 4)`").page
+    unknown = Reading(evidence={0: Evidence("unknown")})
+    settings = Settings(Path.cwd())
+    (failure,) = judge_page(page, unknown, settings)
+    assert (failure.kind, failure.line) == ("claim", page.steps[0].line)
+    assert judge_page(page, unknown, settings, [Failure(page.path, 2, 1, "front-matter")]) == []
+    later = Failure(page.path, failure.line + 1, 1, "exec")
+    assert judge_page(page, unknown, settings, [later]) == [failure]

@@ -22,6 +22,7 @@ from tsformers.reading.literals import Scalar
 from tsformers.reading.page import PROMPT, Fence
 from tsformers.reading.record import Printed
 from tsformers.reading.standard import printers
+from tsformers.reading.watch import look
 
 MEMORY = "内存超过上限；这一页在这里停下"
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?")
@@ -37,6 +38,7 @@ class Block:
     printed: list[Printed] = field(default_factory=list)  # by the examples that ran
     output_limit: int = 2**20  # bytes
     loud: list[Failure] = field(default_factory=list)  # that it printed more
+    silent: bool = False  # it failed for a reason that is said elsewhere
 
     def failure(self, kind: str, row: int, column: int, **said: str) -> Failure:
         """A failure at a row (from 0) and column (from 0) of the block's code."""
@@ -113,7 +115,11 @@ def run_exec(block: Block, names: Namespace, frame: Mapping[str, Any]) -> tuple[
     changed: list[str] = []
     try:
         with redirect_stdout(stream), redirect_stderr(stream), names.showing(frame, changed):
-            exec(compile(tree, block.path, "exec", dont_inherit=True), names)
+            code = compile(tree, block.path, "exec", dont_inherit=True)
+            try:
+                exec(code, names)
+            finally:
+                look()
     except BaseException as error:
         return _raised(block, error, expected, stream.getvalue())
     finally:
@@ -135,6 +141,7 @@ def _raised(block: Block, error: BaseException, expected: str, printed: str) -> 
     if _expected(expected, error):
         return f"{printed}{name}: {error}\n", None
     if refused(error) or (isinstance(error, NameError) and error.name in block.broken):
+        block.silent = True
         return printed, None
     line, column = where(error, block.path, block.fence.code_line)
     kind = "exit" if isinstance(error, SystemExit) else "exec"
@@ -313,7 +320,11 @@ def _run_example(example: doctest.Example, block: Block, names: Namespace) -> tu
         tree = ast.parse(example.source, block.path, "single")
         ast.increment_lineno(tree, block.fence.code_line - 1 + example.lineno)
         with redirect_stdout(stream), redirect_stderr(stream):
-            exec(compile(tree, block.path, "single", dont_inherit=True), names)
+            code = compile(tree, block.path, "single", dont_inherit=True)
+            try:
+                exec(code, names)
+            finally:
+                look()
     except (TimeUp, Stopped):
         raise
     except BaseException as error:

@@ -18,6 +18,7 @@ import torch
 from tsformers.reading.instrument import key, rooted_in_name
 from tsformers.reading.snapshot import Snapshot
 from tsformers.reading.trace import Subexpression
+from tsformers.reading.watch import look
 
 RETURN = "__return__"
 
@@ -110,9 +111,14 @@ def evaluate(code: str, scope: Scope) -> Any:
     replaced = _Recorded(scope.recorded, _bound_inside(tree))
     seen: Any = replaced.visit(tree)
     values = replaced.values
-    if not any(isinstance(node, (ast.Call, ast.NamedExpr)) for node in ast.walk(seen)):
+    if not calls(seen):
         return _run(seen, lambda name: values[name] if name in values else scope.look_up(name))
     return _run_on_copy(seen, lambda name: values[name] if name in values else scope.look_up(name), scope)
+
+
+def calls(tree: ast.expr) -> bool:
+    """Whether an expression calls or binds anything: only then it can change something."""
+    return any(isinstance(node, (ast.Call, ast.NamedExpr)) for node in ast.walk(tree))
 
 
 def _parse(code: str) -> ast.expr | None:
@@ -189,7 +195,11 @@ def _run(tree: ast.expr, look_up: Callable[[str], Any]) -> Any:
     kept = random.getstate()
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
-            return eval(code, {"__builtins__": builtins, **names})  # the author's own expression
+            try:
+                return eval(code, {"__builtins__": builtins, **names})  # the author's own expression
+            finally:
+                if calls(tree):
+                    look(core=True)
     except EvaluationError:
         raise
     except Exception as error:

@@ -56,6 +56,10 @@ UNSEEN = (
 SEARCHERS = ("<frozen importlib._bootstrap_external>", importlib.metadata.__file__)
 
 
+def _nobody(thing: object, attribute: object) -> None:
+    """Nobody asked to be told."""
+
+
 class Refused(PermissionError):
     """A page tried what it may not do."""
 
@@ -96,6 +100,7 @@ class Guard:
     reached: Reached = field(default_factory=Reached)
     strays: set[str] = field(default_factory=set)
     hashing: bool = False
+    exchanging: Callable[[object, object], None] = _nobody  # told of an attribute that is about to be exchanged
     known: frozenset[str] = frozenset()  # modules of the warm process, none of them the project's
 
     def install(self) -> None:
@@ -133,6 +138,8 @@ class Guard:
             self._refuse(f"启动或结束进程（{event}）")
         elif event == "ctypes.dlopen" and args[0]:
             self._read(args[0])
+        elif event == "object.__setattr__":
+            self.exchanging(args[0], args[1])
 
     def _open(self, path: object, mode: object, flags: int) -> None:
         name = _name(path)

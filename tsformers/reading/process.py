@@ -52,6 +52,7 @@ def run_in_process(
         pipe.send(("step", index))
 
     walker = Walker(page, settings, progress)
+    guard.exchanging = walker.exchanging
     cage = Cage(settings.memory_limit)
     _alarm(settings.time_limit)
     pipe.send(("ready",))

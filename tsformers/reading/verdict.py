@@ -22,6 +22,9 @@ def judge_page(page: Page, reading: Reading, settings: Settings, so_far: Sequenc
     for index, step in enumerate(page.steps):
         if isinstance(step, Span) and index in reading.evidence:
             failures.extend(_span(page, step, reading.evidence[index], reading))
+            if reading.evidence[index].kind == "unknown" and not any(known.line <= step.line for known in so_far):
+                message = "这里的状态没有确定下来，什么也没有核对；而前面没有一处错误说明原因"
+                failures.append(_at(page, step, 0, "claim", message=message))
     if page.front.reading:
         failures.extend(naked_numbers(page))
         failures.extend(beside_claims(page))

@@ -33,6 +33,7 @@ from tsformers.reading.settings import Settings
 from tsformers.reading.standard import marked
 from tsformers.reading.statements import Function
 from tsformers.reading.toys import Reads, ToyError, ToyRun, parse_reads, run_toy
+from tsformers.reading.watch import Watch, watching
 
 LONGEST_EXPLAINED = 6  # statements; a longer quote shows, and explains none
 
@@ -65,28 +66,36 @@ class Walker:
         self.place: _Place | None = None
         self.lost = False  # the last quote was wrong: what follows speaks of a state that nobody knows
         self.sound = True  # nothing is wrong with the front matter
+        self.watch: Watch | None = None  # from the moment when the toys have run
         self.broken: set[str] = set()  # names that failed blocks did not bind
 
     def walk(self) -> Reading:
         """Run every step; what is wrong is in ``failures`` at the end."""
         if not self._load():
             return self.reading
+        front = self.page.front
+        read = [*(line.source.name for line in self.reads), front.toy, *front.toys.values()]
         try:
-            for index, step in enumerate(self.page.steps):
-                self.progress(index)
-                if isinstance(step, Span):
-                    self.reading.evidence[index] = self._span(step)
-                elif step.kind == "exec":
-                    self._exec(index, step)
-                elif step.kind == "example":
-                    self._examples(index, step)
-                elif step.kind == "quote":
-                    self._quote(index, step)
+            with watching(name.partition(":")[0] for name in read) as self.watch:
+                for index, step in enumerate(self.page.steps):
+                    self.progress(index)
+                    self._step(index, step)
+                    self._watched(step)
         except Stopped as stopped:
             self.failures.append(stopped.failure)
             return self.reading
         self._close()
         return self.reading
+
+    def _step(self, index: int, step: Span | Fence) -> None:
+        if isinstance(step, Span):
+            self.reading.evidence[index] = self._span(step)
+        elif step.kind == "exec":
+            self._exec(index, step)
+        elif step.kind == "example":
+            self._examples(index, step)
+        elif step.kind == "quote":
+            self._quote(index, step)
 
     def _front(self, key: str, message: str, claim: str = "", error: BaseException | None = None) -> None:
         self.sound = False
@@ -214,18 +223,35 @@ class Walker:
             at = Position(recording, same[0])
         return dict(at.state)
 
+    def exchanging(self, function: object, part: object) -> None:
+        """Told by the process that a part of a function is about to be exchanged."""
+        if self.watch is not None:
+            self.watch.exchanging(function, part)
+
+    def _watched(self, step: Span | Fence) -> None:
+        """Whether a step left torch, the interpreter and what is read as they were; it was put back already."""
+        assert self.watch is not None
+        names, self.watch.found = sorted(self.watch.found), []
+        if not names:
+            return
+        shown = "、".join(names[:3]) + (f" 等 {len(names)} 处" if len(names) > 3 else "")
+        message = f"这里改掉了 {shown}，之后算出的就不是原来的程序：换一个名字，或在同一处恢复"
+        kind, claim = ("claim", step.text) if isinstance(step, Span) else (step.kind, step.code.split("\n")[0])
+        self.failures.append(Failure(self.page.path, step.line, step.column, kind, claim, message=message))
+
     def _exec(self, index: int, fence: Fence) -> None:
         limit = int(self.settings.output_limit * 2**20)
         block = Block(fence, self.page.path, frozenset(self.broken), output_limit=limit)
         text, failure = run_exec(block, self.names, self._frame(fence))
         self.reading.outputs[index] = Output(text)
         self.failures.extend(block.loud)
-        self.broken |= bound_names(fence.code) - set(self.names)
         if failure is None and (parts := marked(text)) and "result" in fence.options:
             said = {"claim": f"{parts[0]}()", "message": f"{parts[0]}() 画的是图表，这一围栏不能写 result="}
             failure = Failure(self.page.path, fence.line, fence.column, "exec", **said)
         if failure is not None:
             self.failures.append(failure)
+        if failure is not None or block.silent:
+            self.broken |= bound_names(fence.code) - set(self.names)
 
     def _examples(self, index: int, fence: Fence) -> None:
         block = Block(fence, self.page.path, output_limit=int(self.settings.output_limit * 2**20))

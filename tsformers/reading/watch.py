@@ -1,0 +1,239 @@
+"""Watch the libraries in a page's process: a block that puts its own function into torch makes every later claim lie.
+
+The attributes of modules and of their classes are noted before the first block and compared, by identity, after each
+one. What a block puts back itself is no change. A change is put back at once, before the engine itself goes on with it,
+so that the rest of the page is true.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+from typing import Any
+
+import torch
+from torch.nn.modules import module as hooks
+
+STANDARD = ("builtins", "math", "cmath", "random", "operator", "functools", "itertools", "copy", "statistics")
+OTHERS = (*STANDARD, "fractions", "decimal", "numpy")
+# Parts of torch that nothing computes with unless it is compiled, distributed or exported: half of its attributes.
+ASIDE = tuple(
+    f"torch.{name}"
+    for name in [
+        "_inductor",
+        "_dynamo",
+        "distributed",
+        "onnx",
+        "testing",
+        "fx",
+        "_functorch",
+        "_export",
+        "export",
+        "ao",
+        "quantization",
+        "package",
+        "_refs",
+        "_decomp",
+        "_prims",
+        "_prims_common",
+        "cuda",
+        "xpu",
+        "mps",
+        "mtia",
+        "profiler",
+        "_higher_order_ops",
+        "utils",
+        "_subclasses",
+        "_guards",
+        "_logging",
+        "_library",
+        "_ops",
+        "_custom_op",
+        "compiler",
+        "jit",
+        "distributions",
+        "sparse",
+        "_numpy",
+        "_meta_registrations",
+        "contrib",
+        "multiprocessing",
+    ]
+)
+CORE = ("torch", "torch._C", "torch._tensor", "torch.nn.functional", "builtins", "math")  # looked at after each claim
+# What Python itself writes into a class, when it is first copied, pickled, annotated or compared.
+CACHES = frozenset({"__slotnames__", "__annotations__", "__annotations_cache__", "__annotate_func__", "_abc_impl"})
+CACHES |= {"__abstractmethods__", "__doc__", "__warningregistry__", "__signature__"}
+PARTS = ("__code__", "__defaults__", "__kwdefaults__")  # of a function, which can be exchanged under its name
+_TORCH = os.path.dirname(torch.__file__)
+_GONE = object()
+_BUILTINS = vars(builtins)
+MOST_USED = (torch.Tensor, torch.nn.Module)
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """A module or class, and what its attributes were."""
+
+    name: str
+    thing: Any
+    attributes: dict[str, Any]
+    bases: tuple[type, ...]  # of a class
+    strict: bool  # numbers and containers count too; in torch they are its own state
+
+    @property
+    def now(self) -> Any:
+        return vars(self.thing)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    name: str  # dotted
+    thing: Any
+    attribute: str
+    before: Any
+
+    def undo(self) -> None:
+        if self.before is _GONE:
+            delattr(self.thing, self.attribute)
+        else:
+            setattr(self.thing, self.attribute, self.before)
+
+
+class Watch:
+    """What torch, the interpreter and the packages ``of`` hold now; ``look`` gathers in ``found`` what was exchanged."""
+
+    def __init__(self, of: Iterable[str]) -> None:
+        own = __name__.split(".")[0]
+        self._tops = {"torch", own, *OTHERS, *(name.split(".")[0] for name in of)}
+        owners: dict[int, _Owner] = {}
+        for name, module in list(sys.modules.items()):
+            if isinstance(module, ModuleType) and name.split(".")[0] in self._tops and not _aside(name):
+                strict = name.split(".")[0] not in ("torch", "numpy")
+                for owner in _owners(name, module, strict):
+                    owners.setdefault(id(owner.thing), owner)
+        self._owners = list(owners.values())
+        self._core = [owner for owner in self._owners if owner.name in CORE or owner.thing in MOST_USED]
+        self._core += [owner for owner in self._owners if owner.name.split(".")[0] == own]
+        globally = {name: value for name, value in vars(hooks).items() if name.startswith("_global_")}
+        self._hooks = {name: dict(value) for name, value in globally.items() if isinstance(value, dict)}
+        self._modes = _modes()
+        self._builtins = dict(_BUILTINS)
+        self._exchanged: list[tuple[FunctionType, str, Any]] = []
+        self.found: list[str] = []
+
+    def exchanging(self, function: object, part: object) -> None:
+        """Note that a part of a function is about to be exchanged, which an audit event tells."""
+        if isinstance(function, FunctionType) and part in PARTS:
+            self._exchanged.append((function, str(part), getattr(function, str(part))))
+
+    def look(self, *, core: bool = False) -> None:
+        """Note what is not as it was, and put it back; with ``core`` in the most used places only."""
+        if self._builtins != _BUILTINS:  # first, and with no function of theirs
+            for name in [*_BUILTINS]:
+                if name not in self._builtins and name != "_":
+                    self.found += [f"builtins.{name}"]
+                    del _BUILTINS[name]
+            for name in self._builtins:
+                if name != "_" and _BUILTINS.get(name, _GONE) is not self._builtins[name]:
+                    self.found += [f"builtins.{name}"]
+                    _BUILTINS[name] = self._builtins[name]
+        changes = [change for owner in (self._core if core else self._owners) for change in _changed(owner)]
+        if self._exchanged:
+            changes += self._parts()
+        for change in changes:
+            change.undo()
+            self.found.append(change.name)
+        self._exchanged.clear()  # of what was just put back, too
+        for name, before in self._hooks.items():
+            now = getattr(hooks, name)
+            if now != before:
+                now.clear()
+                now.update(before)
+                self.found.append(f"torch.nn.modules.module.{name}")
+        if _modes() != self._modes:
+            self._modes = _modes()
+            self.found.append("torch 的运行模式（TorchFunctionMode、TorchDispatchMode、默认设备）")
+
+    def _parts(self) -> list[_Change]:
+        noted, self._exchanged = self._exchanged, []
+        first = {(id(function), part): (function, part, before) for function, part, before in reversed(noted)}
+        return [
+            _Change(f"{function.__module__}.{function.__qualname__}.{part}", function, part, before)
+            for function, part, before in first.values()
+            if getattr(function, part) is not before and (function.__module__ or "").split(".")[0] in self._tops
+        ]
+
+
+_current: list[Watch] = []  # of the page that this process reads; empty where nothing is watched
+
+
+@contextmanager
+def watching(of: Iterable[str]) -> Iterator[Watch]:
+    """Watch the packages ``of`` beside torch and the interpreter, until the end of the page."""
+    watch = Watch(of)
+    _current.append(watch)
+    try:
+        yield watch
+    finally:
+        _current.remove(watch)
+
+
+def look(*, core: bool = False) -> None:
+    """To be called as soon as code of a page has run; see ``Watch.look``."""
+    for watch in _current:
+        watch.look(core=core)
+
+
+def _modes() -> tuple[int, int]:
+    return torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()
+
+
+def _aside(name: str) -> bool:
+    return any(name == part or name.startswith(f"{part}.") for part in ASIDE) or name.startswith("torch._C.")
+
+
+def _owners(name: str, module: ModuleType, strict: bool) -> Iterator[_Owner]:
+    yield _Owner(name, module, dict(vars(module)), (), strict)
+    for key, value in list(vars(module).items()):
+        if isinstance(value, type):
+            yield _Owner(f"{name}.{key}", value, dict(vars(value)), value.__bases__, strict)
+
+
+def _changed(owner: _Owner) -> Iterator[_Change]:
+    now, before = owner.now, owner.attributes
+    if (
+        isinstance(owner.thing, type)
+        and owner.thing.__bases__ is not owner.bases
+        and owner.thing.__bases__ != owner.bases
+    ):
+        yield _Change(f"{owner.name}.__bases__", owner.thing, "__bases__", owner.bases)
+    try:
+        if now == before:  # identity first: the same objects are equal without being asked
+            return
+    except Exception:  # an attribute that cannot be compared has been exchanged
+        pass
+    for name in before.keys() | now.keys():
+        old, new = before.get(name, _GONE), now.get(name, _GONE)
+        if old is not new and _matters(owner, name, old, new):
+            yield _Change(f"{owner.name}.{name}", owner.thing, name, old)
+
+
+def _matters(owner: _Owner, name: str, old: Any, new: Any) -> bool:
+    if name in CACHES or owner.thing is builtins:  # which were looked at first
+        return False
+    if old is _GONE and isinstance(owner.thing, ModuleType):  # an import, or a name given late; unless it hides one
+        return not isinstance(new, ModuleType) and (hasattr(builtins, name) or name in ("__getattr__", "__dir__"))
+    if owner.strict:
+        return True
+    if isinstance(new, FunctionType) and new.__code__.co_filename.startswith(_TORCH):
+        compiler = new.__code__.co_filename.startswith(os.path.join(_TORCH, "_dynamo"))
+        return not compiler and getattr(new, "__wrapped__", None) is not old  # torch wraps its own when it is needed
+    if old is _GONE and not (name.startswith("_") and not name.endswith("__")):
+        return True  # it hides what the class inherits
+    told = new if old is _GONE else old
+    return not (told is None or isinstance(told, (bool, int, str, list, dict, set, tuple)))
