@@ -91,9 +91,10 @@ def carried(results: dict[str, Result], tmp_path_factory: pytest.TempPathFactory
     folder = tmp_path_factory.mktemp("carried")
     for page, result in results.items():
         written = cells(result.page, result.reading, nowhere)
-        (folder / f"{Path(page).stem}.ipynb").write_text(notebook(written), encoding="utf-8")
-        (folder / f"{Path(page).stem}.py").write_text(script(written), encoding="utf-8")
-    return lambda page, ending: folder / f"{Path(page).stem}{ending}"
+        (folder / page).parent.mkdir(parents=True, exist_ok=True)  # pages of two models may have one name
+        (folder / page).with_suffix(".ipynb").write_text(notebook(written), encoding="utf-8")
+        (folder / page).with_suffix(".py").write_text(script(written), encoding="utf-8")
+    return lambda page, ending: (folder / page).with_suffix(ending)
 
 
 @pytest.fixture(scope="module")
