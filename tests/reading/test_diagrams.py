@@ -112,6 +112,18 @@ def test_parallel_calls_are_joined_and_a_piece_without_modules_says_what_it_does
     assert "从 q：q.view 到 返回：q + k " in label
 
 
+def test_a_variable_flows_only_within_its_function() -> None:
+    x = records.tensor(8, 6, 16)
+    calls = [Call(f"m.M.{name}", "M", "", 0, (("x", x, None),), x, (None,), ()) for name in ("outer", "inner")]
+    outer = records.quote(1, wrote=(Variable("y", None, False, x, None),))
+    inner = records.quote(9, subject=1, returned=Variable("return", None, False, x, None))
+    sections = [Section("1", "外", (outer,), ("y = self.inner(x)",)), Section("2", "里", (inner,), ("return x + y",))]
+    label = parts(groups(sections, *calls))[0].get("aria-label", "")
+    assert "x (8, 6, 16) 从 M.outer 输入 到 y：inner ；" in label
+    assert "x (8, 6, 16) 从 M.inner 输入 到 返回：x + y ；(8, 6, 16) 从 返回：x + y 到 M.inner 返回 。" in label
+    assert "y (8, 6, 16) 从" not in label
+
+
 def test_a_piece_that_did_not_run_says_so_and_is_cut_at_a_word() -> None:
     text = "for attn_layer, conv_layer in zip(self.attn_layers, self.conv_layers):\n    ..."
     _, labels = parts(groups([Section("1", "分支", (records.quote(1, 0, executed=False),), (text,))]))

@@ -1,7 +1,7 @@
 """Page and record -> a notebook and a script that run without the engine, written from the page's steps.
 
 Prose and quotes become Markdown, executed blocks and examples become code with what they printed. Pictures stay on the
-site; only the whole source of the function read is written out.
+site; only the whole source of each function read is written out.
 """
 
 from __future__ import annotations
@@ -132,8 +132,9 @@ class _Writer:
     def _under(self, heading: Heading) -> None:
         name = derived_part(heading) if self.reading.subjects else ""
         if name == "source":
-            subject = self.reading.subjects[0]
-            self.prose += ["", f"`{subject.file}` 第 {subject.line} 行起：", "", *_fenced("python", subject.source), ""]
+            for subject in self.reading.subjects:
+                where = f"`{subject.file}` 第 {subject.line} 行起："
+                self.prose += ["", where, "", *_fenced("python", subject.source), ""]
         elif name in PICTURES:
             self.prose += ["", f"*（{PICTURES[name]}由网站从同一次运行画出，这里从略。）*", ""]
 

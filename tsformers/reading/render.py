@@ -12,7 +12,7 @@ from tsformers.reading.claims import Claim, parse
 from tsformers.reading.failure import Failure
 from tsformers.reading.fences import EXEC, OURS
 from tsformers.reading.page import Fence, Heading, Link, Page, Span
-from tsformers.reading.record import Evidence, Quote, Reading, Subject
+from tsformers.reading.record import Call, Evidence, Quote, Reading, Subject
 from tsformers.reading.red import failures_html, marks
 from tsformers.reading.slugs import attributes_at, given_id, outline, shown_name
 from tsformers.reading.standard import MARK, derived_part, marked, section_end, steps_section
@@ -324,23 +324,33 @@ class _Renderer:
         return found
 
     def derived(self, name: str, fence: Fence | None = None) -> str:
-        """The HTML of a derived part, for the page's first subject; of a pipeline, for the section of ``fence``."""
+        """The HTML of a derived part, of several functions one after the other, each under its name; of the source,
+        for the first (the steppers show the others'); of a pipeline, for the section of ``fence``."""
         if name == "pipeline":
             return self._pipeline(self._around(fence)) if fence is not None else ""
-        subject = self.reading.subjects[0]
-        call, tree = subject.call, self.reading.tree
-        if call is None or tree is None:
+        tree, subjects = self.reading.tree, self.reading.subjects
+        if tree is None or subjects[0].call is None:
             return ""
-        parts: dict[str, Callable[[], str]] = {
+        of_page: dict[str, Callable[[], str]] = {
             "call_tree": lambda: show.call_tree(tree, self._here(), self.site.pages, self.site.layers),
-            "io_table": lambda: show.io_table(subject),
-            "sequence": lambda: show.sequence(call),
-            "groups": lambda: show.groups(self._sections(), call),
-            "source": lambda: show.source(subject, self._explained(0), original=subject.original),
-            "children": lambda: show.children(call, self.site.pages),
-            "structure": lambda: show.structure(call, subject, self._quotes_of(0)),
+            "groups": lambda: show.groups(self._sections(), *(subject.call for subject in subjects)),
+            "source": lambda: show.source(subjects[0], self._explained(0), original=subjects[0].original),
         }
-        return parts[name]()
+        if name in of_page:
+            return of_page[name]()
+        of_function: dict[str, Callable[[int, Subject, Call], str]] = {
+            "io_table": lambda number, subject, call: show.io_table(subject),
+            "sequence": lambda number, subject, call: show.sequence(call),
+            "children": lambda number, subject, call: show.children(call, self.site.pages),
+            "structure": lambda number, subject, call: show.structure(call, subject, self._quotes_of(number)),
+        }
+        calls = [(number, subject, subject.call) for number, subject in enumerate(subjects) if subject.call is not None]
+        if name in ("sequence", "children"):  # of several, those that call something
+            calls = [one for one in calls if one[2].children] or calls[:1]
+        shown = [(_called(one[2]), of_function[name](*one)) for one in calls]
+        if len(shown) == 1:
+            return shown[0][1]
+        return "".join(f'<p class="tsf-quiet">{caption}</p>{html}' for caption, html in shown)
 
     def _here(self) -> list[tuple[str, str]]:
         return [(s.call.function, s.call.path) for s in self.reading.subjects if s.call is not None]
@@ -369,6 +379,11 @@ class _Renderer:
                 if quote is not None and inside and quote.subject == subject and not quote.construction:
                     found.append((quote, heading.number, f"#{self._key(f'q{index}')}"))
         return found
+
+
+def _called(call: Call) -> str:
+    path = f" <code>{escape(call.path)}</code>" if call.path else ""
+    return f"<code>{escape('.'.join(call.function.split('.')[-2:]))}</code>{path}"
 
 
 def _info(fence: Fence, extra: str = "") -> str:

@@ -261,11 +261,12 @@ def _last_name(call: Call) -> str:
     return found[0] if found else call_name(call)
 
 
-def groups(sections: Sequence[Section], call: Call | None = None) -> str:
+def groups(sections: Sequence[Section], *calls: Call | None) -> str:
     """The semantic grouping diagram: a group a section, a box a quoted piece, edges where a variable flows.
 
-    A variable flows from the piece that wrote it last, in the order of the source, to each piece that reads it; edges
-    carry its name and shape. ``call`` gives the shapes of the inputs. Pieces that the toy did not execute stand without
+    A variable flows from the piece that wrote it last, in the order of the source, to each piece of the same function
+    that reads it; edges carry its name and shape. ``calls``, one a function read, give the inputs and their shapes; of
+    several functions each has an input and a result of its own. Pieces that the toy did not execute stand without
     edges; those of a constructor, and headers of loops, through which nothing flows, are left out.
     """
     sections = [_flowing(section) for section in sections]
@@ -273,10 +274,16 @@ def groups(sections: Sequence[Section], call: Call | None = None) -> str:
               for i, (q, text) in enumerate(zip(section.pieces, section.texts, strict=True))]  # fmt: skip
     if not placed:
         return '<p class="tsf-quiet">本页没有引用源码，没有语义分组图。</p>'
-    writers: dict[str, tuple[str, Value]] = {}
-    names = {"in": "输入", "out": "返回"}
-    for name, value, _ in call.inputs if call is not None else ():
-        writers[name] = ("in", value)
+    several = len({quote.subject for _, quote, _, _ in placed}) > 1
+    writers: dict[tuple[int, str], tuple[str, Value]] = {}  # by function and name
+    names: dict[str, str] = {}
+    for subject in sorted({quote.subject for _, quote, _, _ in placed}):
+        call = calls[subject] if subject < len(calls) else None
+        function = f"{call_name(call)} " if several and call is not None else ""
+        names |= {f"in{subject}": f"{function}输入", f"out{subject}": f"{function}返回"}
+        for name, value, _ in call.inputs if call is not None else ():
+            writers[subject, name] = (f"in{subject}", value)
+    ends = dict(names)
     edges: dict[tuple[str, str], list[str]] = {}
 
     def edge(start: str, end: str, text: str) -> None:
@@ -290,16 +297,15 @@ def groups(sections: Sequence[Section], call: Call | None = None) -> str:
         if not quote.executed or quote.construction:
             continue
         for name in sorted(reads(text)):
-            if name in writers and any(tensors(writers[name][1])) and writers[name][0] != key:
-                start, value = writers[name]
+            start, value = writers.get((quote.subject, name), (key, None))
+            if start != key and any(tensors(value)):
                 edge(start, key, f"{name} {brief(value)}")
         for variable in written(quote, text):
-            writers[variable.name] = (key, variable.after)
+            writers[quote.subject, variable.name] = (key, variable.after)
         if quote.returned is not None:
-            edge(key, "out", output_text(quote.returned.after))
+            edge(key, f"out{quote.subject}", output_text(quote.returned.after))
     lines = ["flowchart TB"]
-    if any(start == "in" for start, _ in edges):
-        lines.append('in(["输入"])')
+    lines += [f'{end}(["{_text(label)}"])' for end, label in ends.items() if any(end == start for start, _ in edges)]
     for s, section in enumerate(sections):
         if not section.pieces:
             continue
@@ -307,8 +313,7 @@ def groups(sections: Sequence[Section], call: Call | None = None) -> str:
         lines += [f'{key}["{_piece_label(quote, text)}"]' + ("" if quote.executed else ":::idle")
                   for at, quote, text, key in placed if at == s]  # fmt: skip
         lines.append("end")
-    if any(end == "out" for _, end in edges):
-        lines.append('out(["返回"])')
+    lines += [f'{end}(["{_text(label)}"])' for end, label in ends.items() if any(end == last for _, last in edges)]
     lines += [f'{start} -->|"{"<br/>".join(map(_text, texts))}"| {end}' for (start, end), texts in edges.items()]
     told = [f"{_title(section)}，{len(section.pieces)} 段" for section in sections if section.pieces]
     flows = [
