@@ -80,7 +80,7 @@ def call_of(line: Reads, tree: Call | None) -> Call | None:
 
 
 def subject_record(
-    number: int, line: Reads, run: ToyRun, tree: Call | None, explained: set[int], settings: Settings
+    number: int, line: Reads, run: ToyRun, tree: Call | None, explained: set[int], settings: Settings, toy: str
 ) -> Subject:
     """A function that the page reads, the ``number``-th, with its statements and the steps of its call."""
     recordings = [case.recordings[number] for case in run.cases]
@@ -107,6 +107,7 @@ def subject_record(
         statements,
         _original(line.source, settings.sources),
         steps(recordings, namer_of(run)),
+        toy,
     )
 
 

@@ -115,6 +115,7 @@ class Subject:
     statements: tuple[Statement, ...]
     original: tuple[str, str] | None = None  # (name, address) of the code that this one follows
     steps: tuple[Step, ...] = ()  # of its recorded call; of a loop, the first passes and the last
+    toy: str = ""  # in whose run its call is shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,10 +139,9 @@ class _Renderer:
         own, main = self.reading.toys.get(toy), self.reading.toys.get("")
         return own is not None and main is not None and (own.sizes, own.formulas) == (main.sizes, main.formulas)
 
-    def _of_toy(self, html: str, fence: Fence) -> str:
+    def _of_toy(self, html: str, toy: str) -> str:
         """Shapes of another toy do not follow the panel of sizes, which is the main one's."""
-        toy = fence.options.get("toy", "")
-        return html if self._main(toy) else f'<div data-toy="{escape(toy)}">{html}</div>'
+        return html if not html or self._main(toy) else f'<div data-toy="{escape(toy)}">{html}</div>'
 
     def _word(self, index: int, span: Span) -> None:
         """Inline code that is an axis or a term says what it means, unless it is the text of a link already."""
@@ -225,7 +224,7 @@ class _Renderer:
         called = f"{'.'.join(subject.function.split('.')[-2:])} 第 {quote.first_line}–{quote.last_line} 行"
         report = self.site.report(key, called)
         html = show.piece(quote, fence.code, subject, api_url=self.site.api(name), anchor=key, report_url=report)
-        return self._of_toy(html, fence)
+        return self._of_toy(html, fence.options.get("toy", ""))
 
     # Headings and the derived parts under them
 
@@ -266,11 +265,12 @@ class _Renderer:
         if not pairs:
             return ""
         fences = [fence for _, fence in pairs]
-        other = next((fence for fence in fences if not self._main(fence.options.get("toy", ""))), fences[0])
+        toys = [fence.options.get("toy", "") for fence in fences]
+        other = next((toy for toy in toys if not self._main(toy)), toys[0])
         first = pairs[0][0]
         earlier = self._earlier(first, fences[0])
         html = show.pipeline([(q, fence.code) for q, fence in pairs], self._subject(first).call, earlier)
-        return self._of_toy(html, other) if html else ""
+        return self._of_toy(html, other)
 
     def _earlier(self, quote: Quote, fence: Fence) -> list[Quote]:
         """The quotes of the same run that stand above this one, on the page as in the function."""
@@ -296,7 +296,7 @@ class _Renderer:
             if number > 1:
                 pieces = self._explained(number - 1)
                 above = show.source(subject, pieces, original=subject.original, prefix=prefix)
-            html = above + show.stepper(subject, number, prefix=prefix)
+            html = above + self._of_toy(show.stepper(subject, number, prefix=prefix), subject.toy)
             if html and self._key(f"steps{number}") not in self.result.fragments:
                 self._fragment(at, f"steps{number}", html)
 

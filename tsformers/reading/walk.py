@@ -392,11 +392,9 @@ class Walker:
 
     def _close(self) -> None:
         for number, line in enumerate(self.reads):
-            explained = self.explained[number]
+            home, explained = self.homes[number], self.explained[number]
             self.reading.subjects.append(
-                subject_record(
-                    number, line, self.toys[self.homes[number]], self._tree(number), explained, self.settings
-                )
+                subject_record(number, line, self.toys[home], self._tree(number), explained, self.settings, home)
             )
         runs = [
             [
