@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,52 +20,15 @@ from typing import Any
 import torch
 from torch.nn.modules import module as hooks
 
-STANDARD = ("builtins", "math", "cmath", "random", "operator", "functools", "itertools", "copy", "statistics")
+STANDARD = ("math", "cmath", "random", "operator", "functools", "itertools", "copy", "statistics")
 OTHERS = (*STANDARD, "fractions", "decimal", "numpy")
 # Parts of torch that nothing computes with unless it is compiled, distributed or exported: half of its attributes.
-ASIDE = tuple(
-    f"torch.{name}"
-    for name in [
-        "_inductor",
-        "_dynamo",
-        "distributed",
-        "onnx",
-        "testing",
-        "fx",
-        "_functorch",
-        "_export",
-        "export",
-        "ao",
-        "quantization",
-        "package",
-        "_refs",
-        "_decomp",
-        "_prims",
-        "_prims_common",
-        "cuda",
-        "xpu",
-        "mps",
-        "mtia",
-        "profiler",
-        "_higher_order_ops",
-        "utils",
-        "_subclasses",
-        "_guards",
-        "_logging",
-        "_library",
-        "_ops",
-        "_custom_op",
-        "compiler",
-        "jit",
-        "distributions",
-        "sparse",
-        "_numpy",
-        "_meta_registrations",
-        "contrib",
-        "multiprocessing",
-    ]
+ASIDE = re.compile(
+    r"torch\.(?:_inductor|_dynamo|distributed|onnx|testing|fx|_functorch|_export|export|ao|quantization|package|_refs|_decomp|"
+    r"_prims|_prims_common|cuda|xpu|mps|mtia|profiler|_higher_order_ops|utils|_subclasses|_guards|_logging|_library|_ops|"
+    r"_custom_op|compiler|jit|distributions|sparse|_numpy|_meta_registrations|contrib|multiprocessing|_C\..*)(?:\.|$)"
 )
-CORE = ("torch", "torch._C", "torch._tensor", "torch.nn.functional", "builtins", "math")  # looked at after each claim
+CORE = ("torch", "torch._C", "torch._tensor", "torch.nn.functional", "math")  # looked at after each claim
 # What Python itself writes into a class, when it is first copied, pickled, annotated or compared.
 CACHES = frozenset({"__slotnames__", "__annotations__", "__annotations_cache__", "__annotate_func__", "_abc_impl"})
 CACHES |= {"__abstractmethods__", "__doc__", "__warningregistry__", "__signature__"}
@@ -112,7 +76,9 @@ class Watch:
         self._tops = {"torch", own, *OTHERS, *(name.split(".")[0] for name in of)}
         owners: dict[int, _Owner] = {}
         for name, module in list(sys.modules.items()):
-            if isinstance(module, ModuleType) and name.split(".")[0] in self._tops and not _aside(name):
+            if module is builtins or not isinstance(module, ModuleType):
+                continue
+            if name.split(".")[0] in self._tops and not ASIDE.match(name):
                 strict = name.split(".")[0] not in ("torch", "numpy")
                 for owner in _owners(name, module, strict):
                     owners.setdefault(id(owner.thing), owner)
@@ -133,15 +99,14 @@ class Watch:
 
     def look(self, *, core: bool = False) -> None:
         """Note what is not as it was, and put it back; with ``core`` in the most used places only."""
-        if self._builtins != _BUILTINS:  # first, and with no function of theirs
-            for name in [*_BUILTINS]:
-                if name not in self._builtins and name != "_":
-                    self.found += [f"builtins.{name}"]
-                    del _BUILTINS[name]
-            for name in self._builtins:
-                if name != "_" and _BUILTINS.get(name, _GONE) is not self._builtins[name]:
-                    self.found += [f"builtins.{name}"]
-                    _BUILTINS[name] = self._builtins[name]
+        for name in [*_BUILTINS]:  # first, and with no function of theirs
+            if name not in self._builtins and name != "_":
+                del _BUILTINS[name]
+                self.found += [f"builtins.{name}"]
+        for name in self._builtins:
+            if name != "_" and _BUILTINS.get(name, _GONE) is not self._builtins[name]:
+                _BUILTINS[name] = self._builtins[name]
+                self.found += [f"builtins.{name}"]
         changes = [change for owner in (self._core if core else self._owners) for change in _changed(owner)]
         if self._exchanged:
             changes += self._parts()
@@ -193,10 +158,6 @@ def _modes() -> tuple[int, int]:
     return torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()
 
 
-def _aside(name: str) -> bool:
-    return any(name == part or name.startswith(f"{part}.") for part in ASIDE) or name.startswith("torch._C.")
-
-
 def _owners(name: str, module: ModuleType, strict: bool) -> Iterator[_Owner]:
     yield _Owner(name, module, dict(vars(module)), (), strict)
     for key, value in list(vars(module).items()):
@@ -224,7 +185,7 @@ def _changed(owner: _Owner) -> Iterator[_Change]:
 
 
 def _matters(owner: _Owner, name: str, old: Any, new: Any) -> bool:
-    if name in CACHES or owner.thing is builtins:  # which were looked at first
+    if name in CACHES:
         return False
     if old is _GONE and isinstance(owner.thing, ModuleType):  # an import, or a name given late; unless it hides one
         return not isinstance(new, ModuleType) and (hasattr(builtins, name) or name in ("__getattr__", "__dir__"))
