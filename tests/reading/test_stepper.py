@@ -182,11 +182,15 @@ def test_shapes_of_another_toy_do_not_follow_the_panel() -> None:
     assert ['data-toy="one"' in html for html in cards] == [True, False]
 
 
-def test_the_steps_of_a_function_that_only_another_toy_calls_do_not_follow_it_either() -> None:
+def test_what_is_drawn_of_a_function_that_only_another_toy_calls_does_not_follow_it_either() -> None:
     """Its axes can be such as the panel has never heard of."""
     page = rendered(
-        "# 页\n\n## 5 逐段\n\n### 5.0 完整源码\n", front("mixer", "Mixer.forward", "Winding.forward", one="winding")
+        "# 页\n\n## 2 I/O 接口\n\n## 5 逐段\n\n### 5.0 完整源码\n",
+        front("mixer", "Mixer.forward", "Winding.forward", one="winding"),
     )
     assert ["data-toy" in page.fragments[f"s0-steps{number}"] for number in (1, 2)] == [False, True]
     second = page.fragments["s0-steps2"]
     assert 0 < second.index('<div data-toy="one">') < second.index("data-axes")
+    (table,) = (html for html in page.fragments.values() if "Winding" in html and "Mixer" in html)
+    before, after = table.split('<div data-toy="one">')
+    assert "data-axes" in before and "data-axes" in after

@@ -347,7 +347,7 @@ class _Renderer:
         calls = [(number, subject, subject.call) for number, subject in enumerate(subjects) if subject.call is not None]
         if name in ("sequence", "children"):  # of several, those that call something
             calls = [one for one in calls if one[2].children] or calls[:1]
-        shown = [(_called(one[2]), of_function[name](*one)) for one in calls]
+        shown = [(_called(one[2]), self._of_toy(of_function[name](*one), one[1].toy)) for one in calls]
         if len(shown) == 1:
             return shown[0][1]
         return "".join(f'<p class="tsf-quiet">{caption}</p>{html}' for caption, html in shown)
