@@ -20,7 +20,7 @@ _NAMES = [
     re.compile(pattern)
     for pattern in (
         rf"(?<![{_LATIN}.])0\d[A-Z]\d?(?![{_LATIN}])(?:-[{_LATIN}]+)*",  # pages: 04A, 03B1, 04A-Layer3-EncoderLayer
-        rf"(?<![{_LATIN}.])0\d(?:\s·\s(?!\d)|-Layer\d)",  # pages without a letter: 02 · forecast, 02-Layer1-forecast
+        rf"(?<![{_LATIN}.])0\d(?=\s·\s(?:\D|\d(?:\.\d)+\s?节)|-Layer\d)",  # pages without a letter: 02 · forecast, 02-Layer1-forecast
         rf"(?<![{_LATIN}.])[1-4][dD](?![{_LATIN}])",  # 1D, 2d
         rf"Layer\s?\d[A-Z]?(?![{_LATIN}.]){_MEASURED}",
         rf"§\s?{_DOTTED}(?:\.x)?",
