@@ -84,6 +84,8 @@ def room(module: str) -> Room:
             return Room("models", TORCH, ("tsformers.axes", "tsformers.layers", "tsformers.models.task"))
         case ["toy"]:
             return Room("toy", TORCH, ("tsformers.axes", "tsformers.models"))
+        case ["toy_tasks"]:
+            return Room("toy", TORCH, ("tsformers.axes", "tsformers.models", "tsformers.toy"))
         case ["toy_by_hand"]:
             return Room("toy", TORCH, ("tsformers.axes", "tsformers.layers", "tsformers.toy"))
         case ["reading", *rest]:

@@ -63,6 +63,7 @@ AXES: tuple[Axis, ...] = (
     Axis("patch_len", "P", "patch 长度", "patch length", "时间步", "一个 patch 覆盖的时间步数", (("PatchTST", "P"),)),
     Axis("patch_num", "", "patch 数", "number of patches", "token", "一条序列切成的 patch 数", (("PatchTST", "N"),)),
     Axis("head_nf", "", "展平宽度", "flattened width", "特征", "一条序列的全部 token 首尾相接后的宽度"),
+    Axis("num_class", "", "类别数", "classes", "类", "分类任务要区分的类别数"),
     Axis("token_count", "", "token 数", "number of tokens", "token", "变量 token 与时间特征 token 的总数"),
     Axis("conv_len", "", "卷积后长度", "length after the convolution", "token", "蒸馏卷积之后、池化之前的 token 数"),
     Axis("enc_seq", "", "encoder 输出长度", "encoder output length", "token", "一次蒸馏之后的 token 数"),
