@@ -21,6 +21,7 @@ HOSTS = frozenset({"jinja2", "markdown_exec", "mkdocs", "watchdog"})
 # Modules of reading that run the code of a page, and those that speak to a host. Every other one is plain text work.
 RUNNERS = frozenset(
     {
+        "alike",
         "blocks",
         "calls",
         "effect",

@@ -241,3 +241,15 @@ def test_a_pycon_fence_that_is_no_example(code):
 def test_outputs_are_compared_as_text_and_numbers_by_their_digits(written, actual, where):
     found = compare_output(written, actual)
     assert (None if found is None else found[:2]) == where
+
+
+def test_blanks_in_what_an_example_prints_are_compared() -> None:
+    """But for those that align numbers, which depend on the digits written."""
+    right = "```pycon\n>>> print('a b  c')\na b  c\n>>> print('[ 0.5,  -1.25]')\n[0.5, -1.25]\n```\n"
+    assert check(right.replace("[0.5", "[ 0.5"), "").failures == []
+    assert [
+        failure.kind for failure in check(right.replace("a b  c\n>>> print('[", "a  b c\n>>> print('["), "").failures
+    ] == [
+        "example",
+        "example",
+    ]

@@ -54,7 +54,8 @@ GREEN: list[tuple[str, Value]] = [
     ("x = 1e-05", 1e-05),
     ("x = 0.1", tensor(0.1, torch.float32)),
     ("x = 0.1", tensor(0.1, torch.bfloat16)),
-    ("x = 0", -0.0),
+    ("x = 0", 0.0),
+    ("x = -0", -0.0),
     ("x = -0.0", -0.0),
     ("x = nan", NAN),
     ("x = inf", tensor(INF)),
@@ -118,6 +119,8 @@ RED: list[tuple[str, Value, str, int, str, str, str]] = [
         "return (8, 6)", (shaped(8, 6), None), "(8, 6)", 7, "(8, 6)", "(float64 (8, 6), None)",
         "return 不是张量，没有形状：是 2 个元素的元组 (float64 (8, 6), None)，请写明是哪一个，如 return[0]",
     ),
+    ("x = 0", -0.0, "0", 4, "0", "-0.0", "x 写的是 0，实际是 -0.0"),
+    ("x = -0", 0.0, "-0", 4, "-0", "0.0", "x 写的是 -0，实际是 0.0"),
     ("x (?)", shaped(8, 6), "(?)", 2, "?", "(8, 6)", "x 的形状是 (8, 6)，float64"),
     ("x (?)", 3, "(?)", 2, "?", "3", "x 是整数 3"),
     ("x ≈ ?", 0.04, "?", 4, "?", "0.0400", "x 是浮点数 0.0400"),
@@ -519,7 +522,7 @@ anything = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.
 TEXTS = [
     "x (2,)", "x ()", "x (?)", "x (2, d)", "x (2,) int64", "x = 1", "x = 0.0", "x = None", "x = True", "x = 'a'",
     "x = torch.int8", "x = (1, 'a')", "x = [1, …]", "x = [[True]]", "x = []", "x = ([1], None)", "x = ?", "x ≈ 0.5",
-    "x ≈ -1e-9", "x ≈ nan", "x ≈ [0.5, …]", "x ≈ [[0.5]]", "x ≈ []", "x ≈ [[], []]", "x ≈ […]", "x ≈ ?",
+    "x ≈ -1e-9", "x ≈ nan", "x ≈ [0.5, …]", "x ≈ [[0.5]]", "x ≈ []", "x ≈ [[], []]", "x ≈ ?",
     "x ≈ 0.5 int64",
 ]  # fmt: skip
 

@@ -378,3 +378,21 @@ def test_evidence_that_is_unknown_needs_a_failure_before_it() -> None:
     assert judge_page(page, unknown, settings, [Failure(page.path, 2, 1, "front-matter")]) == []
     later = Failure(page.path, failure.line + 1, 1, "exec")
     assert judge_page(page, unknown, settings, [later]) == [failure]
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "[B for B in [65]] = [65]",
+        "(lambda B: B)(65) = 65",
+        "(B := 65) = 65",
+        "len([1, 2]) = 2",
+        "max(3, 4) == 4",
+        "sum([8, 8]) = 16",
+        "x[0, 0] ≈ […]",
+        "x[0] ≈ [[…], …]",
+    ],
+)
+def test_a_claim_that_says_nothing_of_the_state_is_red(claim: str) -> None:
+    checked = check(f"于是 `{claim}`。")
+    assert [failure.line for failure in checked.failures] == [5] and checked.failures[0].kind in ("claim", "name")

@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from tsformers.reading.evaluate import copied, told, unchanged
+from tsformers.reading.alike import alike
+from tsformers.reading.evaluate import copied, told
 from tsformers.reading.failure import Failure
 from tsformers.reading.hermetic import refused
 from tsformers.reading.limits import Captured, Stopped, TimeUp, out_of_memory
@@ -90,7 +91,7 @@ class Namespace(dict[str, Any]):
             for name in frame:
                 self.pop(name, None)
             self.update(hidden)
-            changed += [name for name, value in frame.items() if not unchanged(before[name], value)]
+            changed += [name for name, value in frame.items() if not alike(before[name], value)]
 
 
 def run_exec(block: Block, names: Namespace, frame: Mapping[str, Any]) -> tuple[str, Failure | None]:
@@ -104,7 +105,7 @@ def run_exec(block: Block, names: Namespace, frame: Mapping[str, Any]) -> tuple[
         if _expected(expected, error):
             return f"{type(error).__name__}: {error.msg}\n", None
         message = f"代码块有语法错误：{error.msg}"
-        said = {"claim": _row(fence, row), "expected": expected, "actual": f"SyntaxError: {error.msg}"}
+        said = {"claim": fence.row(row).strip(), "expected": expected, "actual": f"SyntaxError: {error.msg}"}
         return "", block.failure("exec", row, column, **said, message=message)
     taken = _rebound(tree, frame, fence.code)
     if taken is not None:
@@ -129,7 +130,7 @@ def run_exec(block: Block, names: Namespace, frame: Mapping[str, Any]) -> tuple[
         return stream.getvalue(), Failure(block.path, fence.line, fence.column, "exec", **said)
     if expected:
         message = f"代码块应当抛出 {expected}，却正常结束"
-        said = {"claim": _row(fence, 0), "expected": expected, "actual": "没有异常", "message": message}
+        said = {"claim": fence.row(0).strip(), "expected": expected, "actual": "没有异常", "message": message}
         return stream.getvalue(), Failure(block.path, fence.line, fence.column, "exec", **said)
     return stream.getvalue(), None
 
@@ -154,7 +155,7 @@ def _raised(block: Block, error: BaseException, expected: str, printed: str) -> 
     row = line - block.fence.code_line
     rows = block.fence.code.split("\n")
     column = characters(rows[row], column) if 0 <= row < len(rows) else 0
-    said = {"claim": _row(block.fence, row), "expected": expected, "actual": told(error), "message": message}
+    said = {"claim": block.fence.row(row).strip(), "expected": expected, "actual": told(error), "message": message}
     if out_of_memory(error):
         said |= {"message": f"{MEMORY}：{told(error)}"}
         raise Stopped(block.failure("memory", row, column, **said)) from None
@@ -193,11 +194,6 @@ def prompt(row: str) -> int:
     """How many characters stand before the code in a row of a pycon fence."""
     found = PROMPT.match(row)
     return found.end() if found is not None else 0
-
-
-def _row(fence: Fence, row: int) -> str:
-    lines = fence.code.split("\n")
-    return lines[row].strip() if 0 <= row < len(lines) else ""
 
 
 def _rebound(tree: ast.Module, frame: Mapping[str, Any], code: str) -> tuple[str, int, int] | None:
@@ -337,7 +333,8 @@ def _run_example(example: doctest.Example, block: Block, names: Namespace) -> tu
 def compare_output(written: str, actual: str) -> tuple[int, int, str, str] | None:
     """The first difference: (line from 0, column from 0, what is written, what came); None if there is none.
 
-    Text is compared as text but for white space at line ends; a number with a point by the digits written.
+    Text is compared as text but for white space at line ends and before numbers; a number with a point by the digits
+    written.
     """
     ours, theirs = _clean(written), _clean(actual)
     for row, line in enumerate(ours):
@@ -359,13 +356,18 @@ def _clean(text: str) -> list[str]:
 
 def _differ(written: str, actual: str) -> int | None:
     ours, theirs = list(NUMBER.finditer(written)), list(NUMBER.finditer(actual))
-    if NUMBER.sub("#", written).split() != NUMBER.sub("#", actual).split() or len(ours) != len(theirs):
+    if _wording(written) != _wording(actual) or len(ours) != len(theirs):
         shared = zip(written, actual, strict=False)
         return next((index for index, (a, b) in enumerate(shared) if a != b), min(len(written), len(actual)))
     for mine, other in zip(ours, theirs, strict=True):
         if not _same_number(mine.group(), other.group()):
             return mine.start()
     return None
+
+
+def _wording(line: str) -> str:
+    """A line without its numbers, nor how many blanks align them: that depends on how many digits are written."""
+    return re.sub(r"[ \t]+(?=#)", " ", NUMBER.sub("#", line))
 
 
 def _same_number(written: str, actual: str) -> bool:

@@ -16,6 +16,7 @@ import torch
 
 from tsformers.reading.claims import Claim, ClaimError, FormulaError, evaluate_axis, judge, parse
 from tsformers.reading.evaluate import RETURN, EvaluationError, Scope, Unresolved, evaluate
+from tsformers.reading.form import free_names
 from tsformers.reading.record import Evidence, TensorValue, Value
 from tsformers.reading.snapshot import Snapshot, freeze
 
@@ -101,31 +102,24 @@ def _missing(text: str, scope: Scope) -> tuple[str, str]:
     return f"{text} 在这里不存在", ""
 
 
+def _names(claim: Claim) -> list[str]:
+    return sorted(set().union(*(free_names(ast.parse(item.code, mode="eval").body) for item in claim.expressions)))
+
+
 def _unresolved(claim: Claim, scope: Scope) -> Unresolved | None:
-    for expression in claim.expressions:
-        for node in ast.walk(ast.parse(expression.code, mode="eval")):
-            if isinstance(node, ast.Name) and not _bound_inside(node.id, expression.code):
-                try:
-                    scope.look_up(node.id)
-                except Unresolved as error:
-                    return error
+    for name in _names(claim):
+        try:
+            scope.look_up(name)
+        except Unresolved as error:
+            return error
     return None
-
-
-def _bound_inside(name: str, code: str) -> bool:
-    return any(
-        isinstance(node, ast.Name)
-        and node.id == name
-        and isinstance(node.ctx, ast.Store)
-        or isinstance(node, ast.arg)
-        and node.arg == name
-        for node in ast.walk(ast.parse(code, mode="eval"))
-    )
 
 
 def _claim(claim: Claim, standing: Standing) -> Evidence | None:
     """Evidence for a claim whose names resolve; None if it only looked like one (a bracket without a blank)."""
     base = Evidence("claim", toy=standing.toy, subject=standing.subject, line=standing.line)
+    if not any(standing.passes[0].knows(name) for name in _names(claim)):
+        return replace(base, problem="这里只有常数和 Python 自带的函数，没有说到当前状态里的任何量")
     try:
         results = [[evaluate(expression.code, scope) for expression in claim.expressions] for scope in standing.passes]
     except EvaluationError as error:

@@ -280,20 +280,20 @@ def _fits(literal: Scalar, value: Value, dtype: str, *, approx: bool) -> bool:
             return isinstance(value, OpaqueValue) and value.text == literal.text
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
+    minus = math.copysign(1, value) < 0 if isinstance(value, float) else value < 0
     if literal.kind == "int":
-        return value == literal.value
+        return value == literal.value and (value != 0 or minus == literal.negative)
     written = literal.value
     assert isinstance(written, float)
     if not finite(written) or not finite(value):
         return written != written and value != value or written == value  # NaN is unequal to itself
-    positive = value >= 0 if value else math.copysign(1, value) > 0
-    if written == 0 and literal.negative and positive:
+    if written == 0 and literal.negative and not minus:
         return False
     if approx:
         return abs(Fraction(shortest(value, dtype)) - literal.exact) <= literal.half_unit
     if isinstance(value, int):
         return literal.exact == value
-    sign_kept = written != 0 or literal.negative or positive
+    sign_kept = written != 0 or literal.negative or not minus
     return rounded(written, dtype) == value and sign_kept
 
 

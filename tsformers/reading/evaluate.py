@@ -15,6 +15,8 @@ from typing import Any
 
 import torch
 
+from tsformers.reading.alike import alike
+from tsformers.reading.form import bound_inside, free_names
 from tsformers.reading.instrument import key, rooted_in_name
 from tsformers.reading.snapshot import Snapshot
 from tsformers.reading.trace import Subexpression
@@ -77,6 +79,11 @@ class Scope:
             return torch
         raise Unresolved(name, self.names())
 
+    def knows(self, name: str) -> bool:
+        """Whether a name means more here than it does to any Python program."""
+        known = (self.frame, self.page, self.module, self.sizes, self.axes)
+        return name in (RETURN, "sizes", "torch") or any(name in place for place in known)
+
     def resolves(self, dotted: str) -> bool:
         """Whether a dotted name, perhaps with subscripts, stands for something: here, in torch, or in the package."""
         tree = _parse(dotted.replace("return", RETURN, 1) if dotted.split("[")[0].split(".")[0] == "return" else dotted)
@@ -108,7 +115,7 @@ def evaluate(code: str, scope: Scope) -> Any:
     tree = _parse(code)
     if tree is None:
         raise EvaluationError("这不是一个 Python 表达式")
-    replaced = _Recorded(scope.recorded, _bound_inside(tree))
+    replaced = _Recorded(scope.recorded, bound_inside(tree))
     seen: Any = replaced.visit(tree)
     values = replaced.values
     if not calls(seen):
@@ -152,24 +159,13 @@ class _Recorded(ast.NodeTransformer):
 
     def _value(self, found: Sequence[Subexpression], text: str) -> ast.expr:
         first = found[0].value
-        if any(not _equal(first, other.value) for other in found[1:]):
+        if any(not alike(first, other.value) for other in found[1:]):
             raise EvaluationError(
                 f"{text} 在上一段引文里算了 {len(found)} 次，结果不同：要说哪一次，请引得更短或写 pass="
             )
         name = f"__recorded_{len(self.values)}__"
         self.values[name] = first
         return ast.Name(name, ast.Load())
-
-
-def _bound_inside(tree: ast.expr) -> frozenset[str]:
-    """Names that a comprehension or lambda inside the expression binds."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif isinstance(node, ast.arg):
-            found.add(node.arg)
-    return frozenset(found)
 
 
 def _elliptic(node: ast.Call) -> bool:
@@ -181,16 +177,8 @@ def _elliptic(node: ast.Call) -> bool:
     )
 
 
-def _equal(left: Any, right: Any) -> bool:
-    if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
-        return left.shape == right.shape and left.dtype == right.dtype and torch.equal(left, right)
-    if isinstance(left, (tuple, list)) and type(left) is type(right) and len(left) == len(right):
-        return all(_equal(a, b) for a, b in zip(left, right, strict=True))
-    return type(left) is type(right) and bool(left == right)
-
-
 def _run(tree: ast.expr, look_up: Callable[[str], Any]) -> Any:
-    names = {name: look_up(name) for name in sorted(_free(tree))}
+    names = {name: look_up(name) for name in sorted(free_names(tree))}
     code = compile(ast.fix_missing_locations(ast.Expression(tree)), "<claim>", "eval")
     kept = random.getstate()
     try:
@@ -216,11 +204,6 @@ def told(error: BaseException) -> str:
         return f"{type(error).__name__}: (str raised {type(second).__name__})"
 
 
-def _free(tree: ast.expr) -> set[str]:
-    """Names that the expression looks up; one that a comprehension or lambda in it binds is its own everywhere."""
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - _bound_inside(tree)
-
-
 def copied(value: Any, memo: dict[int, Any]) -> Any:
     """A deep copy; of a tensor inside a graph one outside it; of what cannot be copied (a lock) the object itself."""
     try:
@@ -232,7 +215,7 @@ def copied(value: Any, memo: dict[int, Any]) -> Any:
 
 
 def _run_on_copy(tree: ast.expr, look_up: Callable[[str], Any], scope: Scope) -> Any:
-    originals = {name: look_up(name) for name in sorted(_free(tree))}
+    originals = {name: look_up(name) for name in sorted(free_names(tree))}
     memo: dict[int, Any] = {}
     copies: dict[str, Any] = {}
     for name, value in originals.items():
@@ -240,7 +223,7 @@ def _run_on_copy(tree: ast.expr, look_up: Callable[[str], Any], scope: Scope) ->
         if copies[name] is value and isinstance(value, Iterator):
             raise EvaluationError(f"{name} 是迭代器，不能复制，取值会改变它；声明只能读，不能写")
     result = _run(tree, copies.__getitem__)
-    changed = [name for name in originals if not unchanged(originals[name], copies[name])]
+    changed = [name for name in originals if not alike(originals[name], copies[name])]
     if changed:
         raise EvaluationError(f"这个表达式改变了状态：{', '.join(changed)}；声明只能读，不能写")
     if isinstance(scope.frame, Snapshot):
@@ -255,51 +238,3 @@ _KEPT: list[object] = []  # copies whose identity was noted stay alive as long a
 
 def _pairs(originals: dict[str, Any], copies: dict[str, Any]) -> list[tuple[object, object]]:
     return [(originals[name], copies[name]) for name in originals if isinstance(originals[name], torch.Tensor)]
-
-
-def _attributes(module: torch.nn.Module) -> dict[str, Any]:
-    """What a module holds beside parameters, buffers and modules."""
-    return {name: value for name, value in vars(module).items() if not name.startswith("_")}
-
-
-def unchanged(left: Any, right: Any) -> bool:
-    """Whether two copies of a thing hold the same: tensors, modules by their state, containers."""
-    try:
-        return _unchanged(left, right)
-    except RecursionError:
-        return True  # a list that holds itself, through which an expression only passed
-
-
-def _unchanged(left: Any, right: Any) -> bool:
-    if left is right:
-        return True
-    if isinstance(left, torch.Tensor):
-        alike = left.shape == right.shape and left.requires_grad == right.requires_grad
-        return alike and vars(left).keys() == vars(right).keys() and _same_elements(left.detach(), right.detach())
-    if isinstance(left, torch.nn.Module):
-        ours, theirs = dict(left.state_dict(keep_vars=True)), dict(right.state_dict(keep_vars=True))
-        if ours.keys() != theirs.keys() or not all(_unchanged(ours[name], theirs[name]) for name in ours):
-            return False
-        if _hooks(left) != _hooks(right):
-            return False
-        pairs = zip(left.modules(), right.modules(), strict=True)
-        return all(_unchanged(_attributes(one), _attributes(other)) for one, other in pairs)
-    if isinstance(left, (int, float, str, set)):
-        return bool(left == right or left != left)
-    if isinstance(left, (tuple, list)):
-        return len(left) == len(right) and all(_unchanged(a, b) for a, b in zip(left, right, strict=True))
-    if isinstance(left, dict):
-        return left.keys() == right.keys() and all(_unchanged(left[name], right[name]) for name in left)
-    return True
-
-
-def _same_elements(left: torch.Tensor, right: torch.Tensor) -> bool:
-    if left.layout is not torch.strided or left.is_nested or left.is_quantized:
-        return True  # of these no element can be claimed
-    return bool(((left == right) | ((left != left) & (right != right))).all())
-
-
-def _hooks(module: torch.nn.Module) -> list[int]:
-    """How many hooks stand on each module, kind by kind."""
-    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-    return [len(getattr(inner, kind)) for inner in module.modules() for kind in kinds]

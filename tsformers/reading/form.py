@@ -82,6 +82,21 @@ def expression(text: str, start: int, end: int) -> Expression | None:
 
 
 def names_something(expressions: tuple[Expression, ...]) -> bool:
-    """Whether any of them reads a name: a claim about constants alone says nothing of the state."""
-    trees = [parse_expression(item.code) for item in expressions]
-    return any(isinstance(node, ast.Name) for tree in trees if tree is not None for node in ast.walk(tree))
+    """Whether any of them reads a name of its surroundings: a claim about constants alone says nothing of the state."""
+    return any(free_names(tree) for item in expressions if (tree := parse_expression(item.code)) is not None)
+
+
+def free_names(tree: ast.expr) -> set[str]:
+    """Names that an expression looks up; one that a comprehension or lambda in it binds is its own everywhere."""
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - bound_inside(tree)
+
+
+def bound_inside(tree: ast.expr) -> frozenset[str]:
+    """Names that a comprehension, a lambda or := inside the expression binds."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+    return frozenset(found)

@@ -73,7 +73,7 @@ def executed_by(run: ToyRun, reads: Sequence[Reads], settings: Settings) -> tupl
 
 def call_of(line: Reads, tree: Call | None) -> Call | None:
     """The call that a line of ``reads:`` means, in the tree."""
-    found = [call for call in _flat(tree) if call.function == line.source.name]
+    found = [call for call in (tree.all() if tree is not None else ()) if call.function == line.source.name]
     if line.path is not None:
         found = [call for call in found if call.path == line.path]
     return found[line.call - 1] if len(found) >= line.call else None
@@ -132,12 +132,6 @@ def relative(file: Path, settings: Settings) -> str:
 
 def _runner(toy: Any) -> Callable[[], object]:
     return lambda: toy.call(*toy.args, **toy.kwargs)
-
-
-def _flat(call: Call | None) -> list[Call]:
-    if call is None:
-        return []
-    return [call, *[inner for child in call.children for inner in _flat(child)]]
 
 
 def _package_folder(run: ToyRun, reads: Sequence[Reads]) -> str:

@@ -48,6 +48,11 @@ class Fence:
         """Physical line of the first line of code."""
         return self.line + 1
 
+    def row(self, index: int) -> str:
+        """A row of the code, from 0; "" where there is none."""
+        rows = self.code.split("\n")
+        return rows[index] if 0 <= index < len(rows) else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Heading:

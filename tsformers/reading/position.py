@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from tsformers.reading.alike import alike
 from tsformers.reading.quotes import Match, is_loop
 from tsformers.reading.snapshot import Snapshot
 from tsformers.reading.statements import Node
@@ -95,8 +96,17 @@ def _belongs(event: Event, inside: set[int], prefix: tuple[int, ...], depth: int
 def written(match: Match, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Names that the piece bound or changed, in the order of the text."""
     names = [name for node in match.nodes for name in _stored(node, match)]
-    changed = [name for name in new if name not in old or not same_value(old[name], new[name])]
+    changed = changed_names(old, new)
     return [name for name in dict.fromkeys([*names, *changed]) if name in new and name != "_"]
+
+
+def changed_names(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Names that are bound to another value; of a module, whose state is its own affair, to one of another sort."""
+    return [name for name, value in new.items() if name not in old or not _same(old[name], value)]
+
+
+def _same(old: Any, new: Any) -> bool:
+    return type(old) is type(new) if isinstance(new, torch.nn.Module) else alike(old, new)
 
 
 def _stored(node: Node, match: Match) -> Iterator[str]:
@@ -111,20 +121,3 @@ def _stored(node: Node, match: Match) -> Iterator[str]:
         for inner in ast.walk(part):
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
                 yield inner.id
-
-
-def same_value(left: Any, right: Any) -> bool:
-    """Whether two copies hold the same; modules are compared by identity, which snapshots keep."""
-    if left is right:
-        return True
-    if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
-        alike = left.shape == right.shape and left.dtype == right.dtype
-        return alike and torch.equal(left.nan_to_num(), right.nan_to_num())
-    if isinstance(left, (tuple, list)) and type(left) is type(right):
-        return len(left) == len(right) and all(same_value(a, b) for a, b in zip(left, right, strict=True))
-    if isinstance(left, torch.nn.Module) or isinstance(right, torch.nn.Module):
-        return type(left) is type(right)
-    try:
-        return bool(left == right)
-    except (TypeError, ValueError, RuntimeError):
-        return False

@@ -5,6 +5,7 @@ Everything downstream of a run (verdicts, tables, diagrams, the site) is a funct
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 
@@ -61,6 +62,12 @@ class Call:
     output: Value  # without data
     output_axes: tuple[tuple[str, ...] | None, ...]  # one entry a returned tensor; a single value counts as one
     children: tuple[Call, ...]
+
+    def all(self) -> Iterator[Call]:
+        """This call and those below it, in the order of the run."""
+        yield self
+        for child in self.children:
+            yield from child.all()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import queue
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 from tsformers.reading.mutate import EQUIVALENT, KILLED, SURVIVED, evenly
 from tsformers.reading.page import Fence, Page, scan
 from tsformers.reading.reached import local
-from tsformers.reading.record import Call, Quote, Reading
+from tsformers.reading.record import Quote, Reading
 from tsformers.reading.run import Result, check_page
 from tsformers.reading.settings import load_settings
 from tsformers.reading.source_mutants import SourceMutant, source_mutants
@@ -187,7 +187,9 @@ def _modules(results: Sequence[Result]) -> list[Module]:
         for page in order:
             reading = results[page].reading
             read = {subject.function for subject in reading.subjects}
-            for function in dict.fromkeys(call.function for call in _flat(reading.tree)):
+            for function in dict.fromkeys(
+                call.function for call in (reading.tree.all() if reading.tree is not None else ())
+            ):
                 place = _place(function) if (function in read) is reads_it else None
                 if place is None:
                     continue
@@ -198,13 +200,6 @@ def _modules(results: Sequence[Result]) -> list[Module]:
                     if page not in functions.setdefault(known, []):
                         functions[known].append(page)
     return [Module(name, file, functions) for name, (file, functions) in sorted(found.items())]
-
-
-def _flat(call: Call | None) -> Iterator[Call]:
-    if call is not None:
-        yield call
-        for child in call.children:
-            yield from _flat(child)
 
 
 def _place(dotted: str) -> tuple[str, Path, str] | None:

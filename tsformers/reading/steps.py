@@ -13,7 +13,7 @@ from torch import nn
 
 from tsformers.reading.calls import AxisNamer
 from tsformers.reading.instrument import key, rooted_in_name
-from tsformers.reading.position import same_value
+from tsformers.reading.position import changed_names
 from tsformers.reading.record import SHOWN, Seen, Step
 from tsformers.reading.snapshot import freeze
 from tsformers.reading.statements import LOOPS, Function, Node
@@ -151,7 +151,7 @@ class _Walk:
             yield from self._returned()
             return
         old = self._before(index)
-        changed = [name for name, value in event.state.items() if name not in old or not same_value(old[name], value)]
+        changed = changed_names(old, event.state)
         names = dict.fromkeys([*_stored(node), *changed])
         yield from self._writes(index, [name for name in names if name in event.state and name != "_"], old)
 

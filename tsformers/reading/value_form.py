@@ -73,6 +73,8 @@ def _subject(lay: Layout, sign: Operator, symbol: str) -> Expression:
 def _literal(lay: Layout, start: int, end: int) -> tuple[Literal, str, int]:
     """Literal in text[start:end], then a dtype or nothing; raises ClaimError."""
     literal, after = read(lay.text, start)
+    if _skips(literal) and not any(scalars(literal)):
+        raise ClaimError("… 跳过了所有的元素，一个数也没有写", literal.offset)
     dtype, dtype_offset = "", 0
     tail = DTYPE_TAIL.fullmatch(lay.text, after, end)
     if tail is not None:
@@ -82,6 +84,10 @@ def _literal(lay: Layout, start: int, end: int) -> tuple[Literal, str, int]:
         offset = after + len(rest) - len(rest.lstrip())
         raise ClaimError(f"值后面多出了 {rest.strip()}，一个代码片段只写一个断言", offset)
     return literal, dtype, dtype_offset
+
+
+def _skips(literal: Literal) -> bool:
+    return isinstance(literal, Items) and (literal.skip is not None or any(_skips(item) for item in literal.items))
 
 
 def dtype_name(word: str, offset: int) -> str:

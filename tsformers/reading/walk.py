@@ -282,7 +282,7 @@ class Walker:
             self.lost = False
         except QuoteError as error:
             self.lost = True
-            row = _row(fence, error.line)
+            row = fence.row(error.line)
             hint = f"；源码里最接近的一行是：{error.nearest}" if error.nearest else ""
             said = {"claim": row.strip(), "expected": error.nearest, "message": f"{error}{hint}"}
             column = len(row) - len(row.lstrip())
@@ -429,11 +429,6 @@ class Walker:
             chosen_pass=quotes[-1].chosen_pass if quotes else 1,
             own=own_names(self.names.own),
         )
-
-
-def _row(fence: Fence, row: int) -> str:
-    lines = fence.code.split("\n")
-    return lines[row] if 0 <= row < len(lines) else ""
 
 
 def _named(line: Reads, wanted: str) -> bool:
