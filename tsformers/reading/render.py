@@ -205,7 +205,8 @@ class _Renderer:
             self.result.fragments[key] = html
             return f'\n\n```{FENCE} key="{key}"\n```\n\n'
 
-        return MARK.sub(part, self.reading.outputs[index].text)
+        text = self.reading.outputs[index].text
+        return MARK.sub(part, text if "result" in fence.options else show.shaded(text))
 
     def _hidden(self) -> None:
         """Exec fences inside HTML comments are no steps, yet SuperFences formats them: there they lose their exec."""

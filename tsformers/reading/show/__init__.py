@@ -1,7 +1,7 @@
 """Derived parts of a reading page: functions from records to HTML, Markdown and SVG.
 
-Every function is pure and returns one block without blank lines inside, but for `matrix`, which returns a Markdown
-table, and `worked`, which prints one: these two are for the blocks of a page.
+Every function is pure and returns one block without blank lines inside, but for `matrix` and `changes`, which return a
+Markdown table, and `worked`, which prints one: these are for the blocks of a page.
 """
 
 from tsformers.reading.show.around import take_along, used_by
@@ -19,10 +19,11 @@ from tsformers.reading.show.notation import (
     words_of,
 )
 from tsformers.reading.show.proofs import proof
+from tsformers.reading.show.shading import shaded
 from tsformers.reading.show.sizes import size_panel
 from tsformers.reading.show.stepper import stepper
 from tsformers.reading.show.tree import call_tree, children
-from tsformers.reading.show.values import matrix, worked
+from tsformers.reading.show.values import changes, matrix, worked
 
 __all__ = [
     "Section",
@@ -30,6 +31,7 @@ __all__ = [
     "axes_table",
     "call_tree",
     "children",
+    "changes",
     "chips",
     "explained",
     "glossary",
@@ -41,6 +43,7 @@ __all__ = [
     "pipeline",
     "proof",
     "sequence",
+    "shaded",
     "size_panel",
     "source",
     "stepper",

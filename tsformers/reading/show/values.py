@@ -15,6 +15,7 @@ from tsformers.reading.record import OpaqueValue, TensorValue, Value
 COLUMNS = 8  # a matrix wider than this does not fit a phone
 ROWS = 16
 FOLDED_ROWS = 8
+CHANGE = "→"
 _SYMBOL = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 
 WORDS: Mapping[str, str] = {axis.name: axis.chinese for axis in AXES}
@@ -31,6 +32,7 @@ _FAMILIES = {
     "key": "d_keys E D",
     "hidden": "d_ff",
     "mark": "marks",
+    "class": "num_class",
 }
 FAMILY = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 
@@ -228,6 +230,22 @@ def matrix(value: Any, rows: str | Sequence[str] = "", columns: str | Sequence[s
     if height > ROWS:
         body.append(["…"] * len(head))
     return _markdown_table([head, *body])
+
+
+def changes(
+    before: Any, after: Any, rows: str | Sequence[str] = "", columns: str | Sequence[str] = "", digits: int = 4
+) -> str:
+    """As ``matrix`` of ``after``, where a number that differs from ``before`` as shown reads ``before → after``.
+
+    Raises ValueError as ``matrix`` does, and for two different shapes.
+    """
+    (old_shape, old), (new_shape, new) = _nested(before), _nested(after)
+    if old_shape != new_shape:
+        raise ValueError(f"前后形状不同：{shape_text(old_shape)} 与 {shape_text(new_shape)}")
+    shown = figures([*old, *new], digits)
+    cells = [was if was == now else f"{was} {CHANGE} {now}" for was, now in zip(shown, shown[len(old) :], strict=False)]
+    width = new_shape[-1] if new_shape else 1
+    return matrix([cells[at : at + width] for at in range(0, len(cells), width)], rows, columns)
 
 
 def _cut(cells: Sequence[str], most: int) -> list[str]:
