@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import shutil
+import tempfile
 from pathlib import Path
 
 import nox
@@ -71,9 +74,55 @@ def peers(session: nox.Session) -> None:
 
 
 @nox.session
+@nox.parametrize("torch", ["oldest", "newest"])
+def versions(session: nox.Session, torch: str) -> None:
+    """Run the package's own tests with the oldest or the newest PyTorch that it allows, on the Python that runs nox."""
+    project = nox.project.load_toml("pyproject.toml")["project"]
+    (allowed,) = (text for text in project["dependencies"] if text.startswith("torch"))
+    lowest = allowed.split(",")[0].replace(">=", "~=") + ".0"
+    others = Path(session.create_tmp()) / "constraints.txt"
+    pins = Path(CONSTRAINTS).read_text(encoding="utf-8").splitlines()
+    others.write_text("\n".join(pin for pin in pins if not pin.startswith("torch==")), encoding="utf-8")
+    session.install("-c", str(others), lowest if torch == "oldest" else allowed, "-e", ".[tests]")
+    session.run("python", "-c", "import sys, torch; print('Python', sys.version, 'PyTorch', torch.__version__)")
+    session.run("pytest", "tests/package", "tests/properties", "tests/training", *session.posargs, env=ENVIRONMENT)
+
+
+@nox.session
+def package(session: nox.Session) -> None:
+    """Build ``dist/``, and use the wheel as a stranger does: installed by itself, in a folder of their own."""
+    install(session, *nox.project.load_toml("pyproject.toml")["project"]["optional-dependencies"]["package"])
+    shutil.rmtree("dist", ignore_errors=True)
+    session.run("python", "-m", "build", "--no-isolation")  # the wheel from the source that it is published with
+    (wheel,) = Path("dist").resolve().glob("*.whl")
+    constraints, readme = Path(CONSTRAINTS).resolve(), Path("README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^````markdown\n(.+?)^````$", readme, re.MULTILINE | re.DOTALL)
+    with tempfile.TemporaryDirectory() as folder, session.chdir(folder):
+        Path("page.md").write_text(example, encoding="utf-8")
+        session.run("python", "-m", "venv", "own")
+        python = str(next(path for path in Path(folder, "own").glob("*/python*") if path.stem == "python"))
+        session.run(python, "-m", "pip", "install", "--quiet", "-c", str(constraints), str(wheel), external=True)
+        session.run(python, "-c", "import tsformers; print(tsformers.create_model)", external=True)
+        session.run(python, "-W", "error", "-m", "tsformers.reading", "check", "page.md", external=True)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
-    """Check style, formatting and types."""
-    install(session, "-e", ".[docs,tests,browser,lint]")
+    """Check style and formatting."""
+    install(session, *nox.project.load_toml("pyproject.toml")["project"]["optional-dependencies"]["lint"])
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check types."""
+    install(session, "-e", ".[docs,types]")
     session.run("mypy")
+
+
+@nox.session
+def reading(session: nox.Session) -> None:
+    """Run a command of the checker: ``nox -s reading -- check docs``."""
+    install(session, "-e", ".[docs]")
+    session.run("python", "-m", "tsformers.reading", *session.posargs, env=ENVIRONMENT)

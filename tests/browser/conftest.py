@@ -44,7 +44,7 @@ def address(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
     """Where the site is served on this machine, without a final slash: by nginx, as the container does it."""
     nginx = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
     if nginx is None:
-        pytest.fail("no nginx on this machine: apt-get install nginx-light", pytrace=False)
+        pytest.fail("no nginx on this machine: apt-get install nginx", pytrace=False)
     folder = tmp_path_factory.mktemp("nginx")
     folder.chmod(0o755)
     (folder / "temporary").mkdir()
@@ -57,7 +57,16 @@ def address(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
     assert configuration.count("listen 8080;") == 1
     (folder / "nginx.conf").write_text(configuration.replace("listen 8080;", f"listen {here};"), encoding="utf-8")
     # As root nginx would give its worker another user, who need not be able to read the site.
-    options = ["-p", str(folder), "-c", str(folder / "nginx.conf"), "-g", "daemon off; master_process off;"]
+    options = [
+        "-e",
+        "stderr",
+        "-p",
+        str(folder),
+        "-c",
+        str(folder / "nginx.conf"),
+        "-g",
+        "daemon off; master_process off;",
+    ]
     with subprocess.Popen([nginx, *options], stderr=subprocess.PIPE, text=True) as server:
         deadline = time.monotonic() + 20
         while not (folder / "temporary/nginx.pid").exists():

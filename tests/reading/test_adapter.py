@@ -86,6 +86,11 @@ def site(tmp_path_factory):
     return folder / "site"
 
 
+def test_a_build_keeps_and_reads_no_records(site):
+    """What is published was run when it was built."""
+    assert not (site.parent / ".cache").exists()
+
+
 @pytest.fixture(scope="module")
 def html(site):
     return (site / "index.html").read_text(encoding="utf-8")
