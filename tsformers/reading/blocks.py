@@ -94,12 +94,24 @@ class Namespace(dict[str, Any]):
             changed += [name for name, value in frame.items() if not alike(before[name], value)]
 
 
+def parsed(code: str, path: str = "<page>") -> ast.Module:
+    """The tree of a block's code.
+
+    Raises:
+        SyntaxError: it is not Python, or nested too deep for Python to read.
+    """
+    try:
+        return ast.parse(code, path)
+    except (RecursionError, MemoryError, ValueError) as error:
+        raise SyntaxError(f"Python 读不了这段代码（{told(error)}）") from None
+
+
 def run_exec(block: Block, names: Namespace, frame: Mapping[str, Any]) -> tuple[str, Failure | None]:
     """What a block prints, and what went wrong: an exception, an exit, a name of the frame bound anew."""
     fence = block.fence
     expected = fence.options.get("raises", "")
     try:
-        tree = ast.parse(fence.code, block.path)
+        tree = parsed(fence.code, block.path)
     except SyntaxError as error:
         row, column = (error.lineno or 1) - 1, max(0, (error.offset or 1) - 1)
         if _expected(expected, error):
@@ -208,7 +220,7 @@ def _rebound(tree: ast.Module, frame: Mapping[str, Any], code: str) -> tuple[str
 def bound_names(code: str) -> set[str]:
     """Names that a block's top level would bind; none if it does not parse."""
     try:
-        tree = ast.parse(code)
+        tree = parsed(code)
     except SyntaxError:
         return set()
     return {name for statement in tree.body for node in _top_level(statement) for name in _bound(node)}
@@ -302,7 +314,7 @@ def _judge_example(
 
 def _rebound_by(example: doctest.Example, frame: Mapping[str, Any]) -> str | None:
     try:
-        tree = ast.parse(example.source)
+        tree = parsed(example.source)
     except SyntaxError:
         return None  # running it says so
     taken = _rebound(tree, frame, example.source)

@@ -21,7 +21,7 @@ THEIRS = (  # what MkDocs and Material read
 _OPENING = re.compile(r"-{3}[ \t]*$")
 _CLOSING = re.compile(r"(?:-{3}|\.{3})[ \t]*$")
 _FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
-_READ = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+(?:\s+@\s+\w+(?:\.\w+)*)?(?:\s*#[1-9]\d*)?")
+_READ = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+(?:\s+@\s+\w+(?:\.\w+)*)?(?:\s*#[1-9]\d{0,5})?")
 
 
 def read_front_matter(source: Source) -> tuple[FrontMatter, list[Failure], int]:
@@ -41,6 +41,9 @@ def read_front_matter(source: Source) -> tuple[FrontMatter, list[Failure], int]:
     except yaml.YAMLError as error:
         reader.broken(error)
         root = None
+    except RecursionError:
+        root = None
+        reader.found.append(source.failure(lines[1].start, "front-matter", "front matter 嵌套太深，无法读取"))
     front = reader.read(root, lines[last].end)
     return front, reader.found, last + 1
 
@@ -157,7 +160,7 @@ class _Reader:
         """The " #2" after an unquoted item: a comment to YAML, the second call to an author."""
         end = self.offset(item.end_mark)
         rest = self.source.lines[item.end_mark.line + 1]
-        match = re.fullmatch(r"\s+(#[1-9]\d*)\s*", rest.text[end - rest.start :])
+        match = re.fullmatch(r"\s+(#[1-9]\d{0,5})\s*", rest.text[end - rest.start :])
         return f" {match[1]}" if match else ""
 
     def toys(self, values: dict[str, yaml.Node]) -> dict[str, str]:

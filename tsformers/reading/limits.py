@@ -49,9 +49,19 @@ class Captured(io.StringIO):
         self.path = path
         self.left = limit
         self.over: tuple[int, int] | None = None
+        self.running = True
+
+    def close(self) -> None:
+        """Refused while the block runs: it is the page's output, not the block's."""
+        if self.running:
+            raise io.UnsupportedOperation("页面的输出不能关闭")
+        super().close()
+
+    def __del__(self) -> None:
+        self.running = False
 
     def write(self, text: str, /) -> int:
-        data = str.encode(text, "utf-8", "surrogatepass")  # of anything but text a TypeError, as of any such stream
+        data = str.encode(text, "utf-8")  # what is no text, or half a character, is an error, as of any such stream
         if self.over is not None:
             return len(text)
         self.left -= len(data)

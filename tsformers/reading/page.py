@@ -135,10 +135,18 @@ def read_page(path: str | Path, *, given: str | None = None) -> Page:
     """The page in the file ``path``; ``given`` is how the caller named it and how failures will.
 
     The file is read as UTF-8 whatever the locale, with or without a byte order mark. A file in another encoding or with
-    NUL bytes is a page without steps and with one problem. Raises OSError when there is no such file.
+    NUL bytes, a link to nothing, a pipe: each is a page without steps and with one problem. Raises FileNotFoundError when
+    there is no such file.
     """
     name = (given if given is not None else str(path)).replace("\\", "/")
-    data = Path(path).read_bytes().removeprefix(codecs.BOM_UTF8)
+    file = Path(path)
+    if (file.exists() or file.is_symlink()) and not file.is_file():
+        what = "目录" if file.is_dir() else "指向不存在的文件的链接" if not file.exists() else "管道或设备"
+        return _unreadable(name, "", actual=what, message=f"这不是文件，是{what}")
+    try:
+        data = file.read_bytes().removeprefix(codecs.BOM_UTF8)
+    except PermissionError as error:
+        return _unreadable(name, "", actual=str(error.strerror), message=f"文件读不了：{error.strerror}")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

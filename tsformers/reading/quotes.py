@@ -76,6 +76,8 @@ def parse_piece(code: str) -> Piece:
         except SyntaxError as error:
             problem = error
             continue
+        except (RecursionError, MemoryError, ValueError):
+            raise QuoteError("这段引文嵌套太深，无法读取") from None
         if all(_gap(statement) for statement in tree):
             raise QuoteError("这段引文是空的")
         if len(tree) == 1 and isinstance(tree[0], ast.FunctionDef):

@@ -140,12 +140,15 @@ def painted(text: str, style: str, colour: bool) -> str:
     return f"{style}{text}\x1b[0m" if colour and text else text
 
 
+_MOVES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
 def failure_text(
     failure: Failure, row: str, *, columns: int = COLUMNS, colour: bool = False, hint: bool = False
 ) -> str:
     """A failure as the terminal shows it: place, sentence, the author's row, carets under the place."""
     place = painted(f"{failure.path}:{failure.line}:{failure.column}", BOLD, colour)
-    lines = [f"{place}: {painted(failure.kind, ALARM, colour)}: {failure.message}"]
+    lines = [f"{place}: {painted(failure.kind, ALARM, colour)}: {_harmless(failure.message)}"]
     if row.strip():
         row, start = CONTROL.sub(" ", row), failure.column - 1
         written = (failure.claim,) if failure.kind == "name" else (failure.expected, failure.claim)
@@ -155,11 +158,16 @@ def failure_text(
         lines += [f"    {shown}", f"    {' ' * at}{painted('^' * max(1, marked), ALARM, colour)}"]
     for name, value in (("expected", failure.expected), ("actual", failure.actual)):
         if value:
-            lines.append(f"    {name:>8}: {value}")
+            lines.append(f"    {name:>8}: {_harmless(value)}")
     if hint and failure.kind in HINTS:
         said = HINTS[failure.kind].format(path=failure.path, line=failure.line)
         lines.append(painted(f"    {'hint':>8}: {said}", FAINT, colour))
     return "\n".join(lines)
+
+
+def _harmless(text: str) -> str:
+    """Text from a page's run as a terminal may show it: what would move its cursor is spelt out."""
+    return _MOVES.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def row_of(result: Result, failure: Failure) -> str:

@@ -67,13 +67,13 @@ def find_pages(paths: Sequence[str | Path]) -> list[tuple[Path, str]]:
     for given in paths:
         path = Path(given)
         if path.is_dir():
-            inside = sorted(path.rglob("*.md"))
+            inside = sorted(file for file in path.rglob("*.md") if not file.is_dir())
             if not inside:
                 raise FileNotFoundError(f"{given}: no page (*.md) in this folder")
             folder = str(given).replace(os.sep, "/").rstrip("/")
             for file in inside:
                 found.setdefault(file, f"{folder}/{file.relative_to(path).as_posix()}")
-        elif path.is_file():
+        elif path.exists() or path.is_symlink():
             found.setdefault(path, str(given).replace(os.sep, "/"))
         else:
             raise FileNotFoundError(f"{given}: no such page or folder")

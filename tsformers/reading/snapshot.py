@@ -12,6 +12,8 @@ from torch import nn
 
 from tsformers.reading.record import LARGEST, OpaqueValue, TensorValue, Value
 
+LARGEST_INTEGER = 13_000  # bits, some 4,000 decimal digits
+
 
 class Snapshot(dict[str, Any]):
     """Names of a frame and copies of what they were bound to; ``origin`` tells which object a copy stands for."""
@@ -175,6 +177,8 @@ def _freeze(value: object, *, data: bool) -> Value:
         if value.is_nested:
             return OpaqueValue("Tensor", "nested")
         return TensorValue(tuple(value.shape), str(value.dtype).removeprefix("torch."), kept)
+    if isinstance(value, int) and value.bit_length() > LARGEST_INTEGER:
+        return OpaqueValue("int", f"整数，{value.bit_length()} 位二进制数")  # Python itself writes it out no more
     if value is None or type(value) in (bool, int, float, str):
         return value  # type: ignore[return-value]
     if isinstance(value, tuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -347,7 +348,8 @@ class Walker:
         if recording is None or not runs:
             self.reading.quotes[index] = quote_record(subject, match, executed=False)
             return
-        wanted = int(fence.options["pass"]) if fence.options.get("pass", "").isdigit() else None
+        written = fence.options.get("pass", "")
+        wanted = int(written) if re.fullmatch(r"[0-9]{1,6}", written) else None  # else the fence's own failure
         if wanted is not None and not 1 <= wanted <= len(runs):
             raise QuoteError(f'pass="{wanted}"：这段代码在本例中只执行了 {len(runs)} 遍')
         chosen = (wanted or 1) - 1

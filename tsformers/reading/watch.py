@@ -89,6 +89,7 @@ class Watch:
         self._hooks = {name: dict(value) for name, value in globally.items() if isinstance(value, dict)}
         self._modes = _modes()
         self._builtins = dict(_BUILTINS)
+        self._loaded = dict(sys.modules)
         self._exchanged: list[tuple[FunctionType, str, Any]] = []
         self.found: list[str] = []
 
@@ -107,6 +108,9 @@ class Watch:
             if name != "_" and _BUILTINS.get(name, _GONE) is not self._builtins[name]:
                 _BUILTINS[name] = self._builtins[name]
                 self.found += [f"builtins.{name}"]
+        if not core and any(sys.modules.get(name) is not module for name, module in self._loaded.items()):
+            sys.modules.update(self._loaded)
+            self.found.append("sys.modules")
         changes = [change for owner in (self._core if core else self._owners) for change in _changed(owner)]
         if self._exchanged:
             changes += self._parts()

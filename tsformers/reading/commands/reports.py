@@ -52,7 +52,7 @@ def _write(file: Path, mode: str, text: str) -> bool:
         print(text, end="")
         return True
     try:
-        with file.open(mode, encoding="utf-8") as stream:
+        with file.open(mode, encoding="utf-8", errors="backslashreplace") as stream:  # half a character, too
             stream.write(text)
     except OSError as error:
         print(f"{file}: {error.strerror}", file=sys.stderr)
