@@ -89,6 +89,8 @@ def room(module: str) -> Room:
             return Room("toy", TORCH, ("tsformers.axes", "tsformers.models", "tsformers.toy"))
         case ["toy_by_hand"]:
             return Room("toy", TORCH, ("tsformers.axes", "tsformers.layers", "tsformers.toy"))
+        case ["toy_training"]:
+            return Room("toy", TORCH, ("tsformers.axes", "tsformers.models", "tsformers.toy", "tsformers.training"))
         case ["reading", *rest]:
             return reading_room(rest[0] if rest else "")
     raise LookupError(f"{module} belongs to no room")

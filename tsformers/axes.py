@@ -31,6 +31,7 @@ AXES: tuple[Axis, ...] = (
     Axis("enc_in", "", "输入变量数", "encoder input series", "序列", "encoder 输入的变量数", (("Informer", "d_x"),)),
     Axis("c_out", "", "输出变量数", "output series", "序列", "预测的变量数", (("Informer", "d_y"),)),
     Axis("marks", "", "时间特征数", "calendar marks", "特征", "每个时间步的日历特征数，由 freq 决定"),
+    Axis("steps", "", "总步数", "steps of the series", "时间步", "切窗口之前，整条序列的时间步数"),
     Axis(
         "seq_len",
         "",

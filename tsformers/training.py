@@ -46,6 +46,8 @@ def windows(
         ValueError: a rank other than 2; a different number of rows; ``series`` not real or with NaN; ``seq_len < 1``,
             ``pred_len < 1``, ``label_len`` not in 0 to ``seq_len``; a series shorter than one window; unknown
             ``features``, or "S" with another number of series than one.
+
+    Source: ``Dataset_Custom`` in Time-Series-Library's ``data_provider/data_loader.py``.
     """
     _require_series(series, marks, features)
     _require_lengths(seq_len, label_len, pred_len)
@@ -74,6 +76,8 @@ def decoder_input(x_enc: Float[Tensor, "B seq_len C"], label_len: int, pred_len:
 
     Raises:
         ValueError: ``label_len`` not in 0 to ``seq_len``, ``pred_len < 1``.
+
+    Source: ``Exp_Long_Term_Forecast`` in Time-Series-Library's ``exp/exp_long_term_forecasting.py``.
     """
     B, seq_len, C = x_enc.shape
     _require_lengths(seq_len, label_len, pred_len)
@@ -98,6 +102,8 @@ def training_step(
 
     Raises:
         ValueError: the forecast has another size than ``y``: without this, the error would be taken over a broadcast.
+
+    Source: ``Exp_Long_Term_Forecast`` in Time-Series-Library's ``exp/exp_long_term_forecasting.py``.
     """
     _, _, targets = y.shape
     outputs = model(x_enc, x_mark_enc, x_dec, x_mark_dec)[:, :, -targets:]  # [B, pred_len, targets]
