@@ -55,6 +55,7 @@ PAIRS = {
     "longer": ([1], [1], [1, 2]),
     "sort of list": ([1], [1], (1,)),
     "dictionary": ({"a": 1}, {"a": 1}, {"b": 1}),
+    "keys of tensors": ({torch.ones(1): 1}, {torch.ones(1): 1}, {torch.zeros(1): 1}),
     "ordered": (OrderedDict(a=1), OrderedDict(a=1), OrderedDict(a=2)),
     "deque": (deque([1]), deque([1]), deque([2])),
     "ring": (ring(1), ring(1), ring(2)),
@@ -83,6 +84,17 @@ def test_copies_are_alike_and_what_differs_is_not(name: str) -> None:
     if name != "method":  # a method of a built-in type belongs to its own list
         assert alike(left, copied) and alike(copied, left)
     assert not alike(left, other) and not alike(other, left)
+
+
+def test_two_copies_of_an_optimizer_are_alike_until_one_steps() -> None:
+    weight = torch.ones(1, requires_grad=True)
+    made = torch.optim.Adam([weight])
+    (3 * weight).sum().backward()
+    made.step()
+    optimizer, other = copy.deepcopy(made), copy.deepcopy(made)
+    assert alike(optimizer, other)
+    other.step()
+    assert not alike(optimizer, other)
 
 
 def test_modules_are_compared_by_what_they_hold() -> None:

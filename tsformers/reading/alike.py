@@ -50,8 +50,12 @@ def _parts(left: Any, right: Any) -> list[tuple[Any, Any]] | None:
             pairs = list(zip(left, right, strict=False))
             return _and_own(left, right, pairs) if len(left) == len(right) else None
         case dict():
-            pairs = [(left[key], right[key]) for key in left if key in right]
-            return _and_own(left, right, pairs) if len(left) == len(right) == len(pairs) else None
+            if len(left) != len(right):
+                return None
+            if all(key in right for key in left):
+                return _and_own(left, right, [(left[key], right[key]) for key in left])
+            # Keys known by identity only, as the parameters in an optimizer's state: a copy has copies of them.
+            return _and_own(left, right, list(zip(left.items(), right.items(), strict=True)))
         case _ if isinstance(left, _PLAIN):
             return [] if left == right else None
         case MethodType():
