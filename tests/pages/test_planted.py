@@ -23,7 +23,7 @@ PAGES = {
     "itransformer/03B-Layer2B-Encoder.md": {"token_count": "N + d_keys"},
     "informer/03C-Layer2C-Decoder.md": {"enc_seq": "enc_in", "c_out": "enc_seq"},
 }
-LIMIT = 8  # seconds for a page with an endless loop; far above what the pages themselves take
+LIMIT = 20  # seconds for a page with an endless loop; far above what the pages themselves take, also on a busy machine
 
 
 def plant(name: str) -> dict[str, Planted]:

@@ -58,6 +58,9 @@ def warm(tmp_path_factory):
         os.chdir(before)
 
 
+LIMIT = 4  # seconds; a page that is right takes far less, also beside two loops on a busy machine
+
+
 @pytest.fixture(scope="module")
 def endless(warm, tmp_path_factory):
     """Endless loops, one of which swallows everything, beside a page that is right; the seconds that it took."""
@@ -74,7 +77,7 @@ def endless(warm, tmp_path_factory):
     os.chdir(ROOT)
     try:
         started = time.monotonic()
-        results = check_files(files, jobs=4, time_limit=1)
+        results = check_files(files, jobs=4, time_limit=LIMIT)
         return {result.page.path.rsplit("/", 1)[1]: result for result in results}, time.monotonic() - started
     finally:
         os.chdir(before)
@@ -82,9 +85,9 @@ def endless(warm, tmp_path_factory):
 
 def test_an_endless_loop_is_red_at_its_line_within_the_limit_and_two_seconds(endless):
     results, seconds = endless
-    assert seconds < 3
+    assert seconds < LIMIT + 2
     (failure,) = results["loop.md"].failures
-    assert failure.kind == "timeout" and "1 秒" in failure.message
+    assert failure.kind == "timeout" and f"{LIMIT} 秒" in failure.message
     lines = results["loop.md"].page.text.split("\n")
     assert lines[failure.line - 1].strip() in ("while True:", "pass")
 
@@ -163,7 +166,9 @@ def test_what_a_page_leaves_behind_is_not_seen_by_the_next(warm, tmp_path):
     alone = check_files([second])
     after = check_files([first, second], jobs=1)
     together = check_files([second, first], jobs=2)
-    assert alone[0].failures == [] == after[0].failures
+    assert alone[0].failures == [] == after[1].failures
+    (failure,) = after[0].failures  # to exchange a method of torch is refused, on its own page
+    assert failure.kind == "exec" and "Linear.forward" in failure.message
     text = [[output.text for output in result.reading.outputs.values()] for result in (alone[0], after[1], together[0])]
     assert text[0] == text[1] == text[2] and "None UTC False 0" in text[0][0]
     assert report(alone)["pages"][0] == report(after)["pages"][1] == report(together)["pages"][0]

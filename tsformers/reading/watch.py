@@ -189,7 +189,7 @@ def _changed(owner: _Owner) -> Iterator[_Change]:
 
 
 def _matters(owner: _Owner, name: str, old: Any, new: Any) -> bool:
-    if name in CACHES:
+    if name in CACHES or (owner.name, name) == ("torch", "Storage"):  # which set_default_dtype sets
         return False
     if old is _GONE and isinstance(owner.thing, ModuleType):  # an import, or a name given late; unless it hides one
         return not isinstance(new, ModuleType) and (hasattr(builtins, name) or name in ("__getattr__", "__dir__"))
