@@ -227,6 +227,14 @@ def test_no_gradients_are_recorded():
     assert not evaluate("(p * 2)", Scope(frame={"p": torch.nn.Parameter(torch.ones(2))})).requires_grad
 
 
+def test_the_sides_of_a_comparison_see_the_same_copies():
+    shared = quoted(
+        "turned = y.transpose(1, 2)", "`turned.data_ptr() == y.data_ptr()`，`y.clone().data_ptr() != y.data_ptr()`"
+    )
+    green(quoted("y = y + 1  # once") + quoted("z = self.gate(y) + self.gate(x)") + shared, WINDING)
+    assert one_claim(quoted("y = y + 1  # once", "`y.data_ptr() != y.data_ptr()`"), WINDING).kind == "claim"
+
+
 def test_identity_through_a_method_that_returns_its_owner():
     green(quoted("y = x = self.norm(x)", "`y.contiguous() is x`，`y.clone() is not x`"))
 

@@ -121,7 +121,7 @@ def _claim(claim: Claim, standing: Standing) -> Evidence | None:
     if not any(standing.passes[0].knows(name) for name in _names(claim)):
         return replace(base, problem="这里只有常数和 Python 自带的函数，没有说到当前状态里的任何量")
     try:
-        results = [[evaluate(expression.code, scope) for expression in claim.expressions] for scope in standing.passes]
+        results = [_row(claim, scope) for scope in standing.passes]
     except EvaluationError as error:
         return None if claim.form == "shape" and claim.tight else replace(base, problem=str(error))
     values = [[freeze(result) for result in row] for row in results]
@@ -144,6 +144,12 @@ def _claim(claim: Claim, standing: Standing) -> Evidence | None:
             shapes.append(_shape_in(claim.expressions[0].code, scope))
         return replace(base, shapes=tuple(shapes), shadowed=_shadowed(claim, standing))
     return base
+
+
+def _row(claim: Claim, scope: Scope) -> list[Any]:
+    """What the claim's expressions are at one moment, all on the same copies of it."""
+    copies: dict[int, Any] = {}
+    return [evaluate(expression.code, scope, copies) for expression in claim.expressions]
 
 
 Row = tuple[Sequence[Value], tuple[bool | None, ...]]

@@ -105,8 +105,11 @@ class Scope:
         return False
 
 
-def evaluate(code: str, scope: Scope) -> Any:
+def evaluate(code: str, scope: Scope, copies: dict[int, Any] | None = None) -> Any:
     """The value of an expression, without gradients and with the random state put back.
+
+    An expression that calls something sees copies. ``copies`` remembers them: the sides of a comparison share it, so
+    that what is one thing in the state is one thing in both.
 
     Raises:
         Unresolved: a name in it means nothing here.
@@ -120,7 +123,8 @@ def evaluate(code: str, scope: Scope) -> Any:
     values = replaced.values
     if not calls(seen):
         return _run(seen, lambda name: values[name] if name in values else scope.look_up(name))
-    return _run_on_copy(seen, lambda name: values[name] if name in values else scope.look_up(name), scope)
+    memo = {} if copies is None else copies
+    return _run_on_copy(seen, lambda name: values[name] if name in values else scope.look_up(name), scope, memo)
 
 
 def calls(tree: ast.expr) -> bool:
@@ -214,9 +218,8 @@ def copied(value: Any, memo: dict[int, Any]) -> Any:
         return value
 
 
-def _run_on_copy(tree: ast.expr, look_up: Callable[[str], Any], scope: Scope) -> Any:
+def _run_on_copy(tree: ast.expr, look_up: Callable[[str], Any], scope: Scope, memo: dict[int, Any]) -> Any:
     originals = {name: look_up(name) for name in sorted(free_names(tree))}
-    memo: dict[int, Any] = {}
     copies: dict[str, Any] = {}
     for name, value in originals.items():
         copies[name] = copied(value, memo)
