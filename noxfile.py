@@ -95,15 +95,24 @@ def package(session: nox.Session) -> None:
     shutil.rmtree("dist", ignore_errors=True)
     session.run("python", "-m", "build", "--no-isolation")  # the wheel from the source that it is published with
     (wheel,) = Path("dist").resolve().glob("*.whl")
-    constraints, readme = Path(CONSTRAINTS).resolve(), Path("README.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"^````markdown\n(.+?)^````$", readme, re.MULTILINE | re.DOTALL)
+    constraints = Path(CONSTRAINTS).resolve()
+    readmes = {name: Path(name).read_text(encoding="utf-8") for name in ("README.md", "README.en.md")}
     with tempfile.TemporaryDirectory() as folder, session.chdir(folder):
-        Path("page.md").write_text(example, encoding="utf-8")
+        for name, text in readmes.items():
+            (example,) = re.findall(r"^````markdown\n(.+?)^````$", text, re.MULTILINE | re.DOTALL)
+            Path(name).write_text(example, encoding="utf-8")
         session.run("python", "-m", "venv", "own")
         python = str(next(path for path in Path(folder, "own").glob("*/python*") if path.stem == "python"))
         session.run(python, "-m", "pip", "install", "--quiet", "-c", str(constraints), str(wheel), external=True)
         session.run(python, "-c", "import tsformers; print(tsformers.create_model)", external=True)
-        session.run(python, "-W", "error", "-m", "tsformers.reading", "check", "page.md", external=True)
+        session.run(python, "-W", "error", "-m", "tsformers.reading", "check", *readmes, external=True)
+
+
+@nox.session
+def compare(session: nox.Session) -> None:
+    """Plant errors into a page for each tool that runs documentation; fail where README's table says otherwise."""
+    install(session, "-e", ".[docs,compare]")
+    session.run("python", "benchmarks/compare_tools.py", "--compare", "README.md", "README.en.md", env=ENVIRONMENT)
 
 
 @nox.session

@@ -20,6 +20,8 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 
+READMES = ("README.md", "README.en.md")
+DOCUMENTS = (*READMES, "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "deploy/README.md")
 # What a build of torch for a graphics card brings along; the pages are built with the one for the CPU.
 OF_AN_ACCELERATOR = ("cuda-", "nvidia-", "triton")
 
@@ -79,15 +81,41 @@ def test_everything_that_gets_installed_is_pinned(project: dict[str, Any]) -> No
 def test_the_commands_of_the_readme_exist() -> None:
     tree = ast.parse((ROOT / "noxfile.py").read_text(encoding="utf-8"))
     sessions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.decorator_list}
-    documents = ["README.md", "docs/index.md", ".ci/run"]
+    documents = [*READMES, "docs/index.md", "deploy/README.md", ".ci/run"]
     for name in documents:
         text = (ROOT / name).read_text(encoding="utf-8")
         named = {word for words in re.findall(r"nox -s ((?:[a-z]+ ?)+)", text) for word in words.split()}
         assert named, name
         assert named <= sessions, name
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "\npython -m pip install nox && nox -s docs\n" in readme
-    assert "\nnox -s tests\n" in readme
+    for name in READMES:
+        readme = (ROOT / name).read_text(encoding="utf-8")
+        assert "\npython -m pip install nox && nox -s docs\n" in readme
+        assert "\nnox -s tests\n" in readme
+
+
+def test_the_two_readmes_say_the_same() -> None:
+    """What needs no translation: commands, what the tools found, the quoted code, where links lead."""
+    chinese, english = ((ROOT / name).read_text(encoding="utf-8") for name in READMES)
+    for pattern in (r"^\| [\w-]+ \d+\.[\d.]+ \|[^\n]*$", r"^```python\n.*?^```$", r"\]\(([^)]+)\)"):
+        here, there = (set(re.findall(pattern, text, re.MULTILINE | re.DOTALL)) for text in (chinese, english))
+        assert here and here - {"README.en.md"} == there - {"README.md"}
+    commands = [
+        set(re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)) for text in (chinese, english)
+    ]
+    assert len(commands[0] & commands[1]) >= 4
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_links_of_a_document_lead_to_files(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    targets = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
+    assert [target for target in targets if not (ROOT / name).parent.joinpath(target).is_file()] == []
+    named = re.findall(r"`((?:tests|deploy|benchmarks|tsformers)/[\w/.-]+\.\w+)`", text)
+    assert [path for path in named if not (ROOT / path).is_file()] == []
+
+
+def test_the_picture_of_the_readme_is_small() -> None:
+    assert (ROOT / ".github/page.png").stat().st_size < 150_000
 
 
 def test_the_plugin_that_is_declared_exists(project: dict[str, Any]) -> None:
