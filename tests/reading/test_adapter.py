@@ -155,6 +155,17 @@ def test_a_block_whose_output_is_shown_as_text_can_hold_no_diagram():
     assert [(f.line, f.kind, f.claim) for f in found.failures] == [(5, "exec", "call_tree()")]
 
 
+def test_a_page_that_reads_nothing_can_show_the_whole_tree_of_its_toy():
+    front = re.sub(r"reads:.*?(?=---)", "", MIXER, flags=re.DOTALL)
+    found = check(block("call_tree()\nsequence()"), front=front)
+    assert found.failures == [] and found.reading.subjects == []
+    rendered = render(found.page, found.reading, Site(), "s0")
+    (text,) = rendered.outputs.values()
+    (key,) = re.findall(r'```tsf key="([^"]+)"', text)  # of the sequence diagram there is nothing to draw
+    html = rendered.fragments[key]
+    assert "Mixer.forward" in html and "<strong>" not in html
+
+
 def test_the_names_of_derived_parts_are_no_names_of_the_page():
     found = check("`groups`\n\n" + block("groups = 3\nsource()") + "`groups = 3`\n")
     assert [(f.line, f.kind) for f in found.failures] == [(5, "name")]

@@ -72,6 +72,13 @@ def test_the_call_tree_opens_the_way_to_this_layer_and_folds_the_rest() -> None:
     assert "尚无此页" not in PARTS["call_tree"]()
 
 
+def test_a_call_tree_without_a_page_in_it_folds_only_what_is_all_of_torch() -> None:
+    tree = ElementTree.fromstring(call_tree(records.tree(), []))
+    assert tree.findall(".//strong") == []
+    assert [summary.findtext("code") for summary in tree.iter("summary")] == ["patch_embedding"]
+    assert "encoder.attn_layers.1.attention" in text(PARTS["call_tree"]())
+
+
 def test_the_input_output_table_holds_shapes_names_and_none() -> None:
     rows = [text(row) for row in re.findall("<tr>.*?</tr>", io_table(SUBJECT))]
     assert rows[1] == "输入 x (8, 6, 16) = ( B * C , patch_num , d_model ) 批大小·通道数 × patch 数 × 模型宽度"

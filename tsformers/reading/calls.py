@@ -1,4 +1,7 @@
-"""The tree of calls of a toy's run: the functions of the package that is read, and torch's modules as leaves."""
+"""The tree of calls of a toy's run: the functions of the package that is read, and torch's modules as leaves.
+
+Only an ``nn.Sequential`` is looked into: its members are the package's choice.
+"""
 
 from __future__ import annotations
 
@@ -52,8 +55,10 @@ class _Profiler:
             return not code.co_name.startswith("<") and not code.co_name.startswith("__")
         if code.co_name != "forward" or not code.co_filename.startswith(TORCH):
             return False
-        ours = self.stack and self.stack[-1].frame.f_code.co_filename.startswith(self.folder)
-        return bool(ours) and id(frame.f_locals.get("self")) in self.paths
+        if not self.stack or id(frame.f_locals.get("self")) not in self.paths:
+            return False
+        above = self.stack[-1].frame  # what a container of torch holds was put there by the package
+        return above.f_code.co_filename.startswith(self.folder) or type(above.f_locals.get("self")) is nn.Sequential
 
     def _enter(self, frame: FrameType) -> None:
         code = frame.f_code

@@ -198,7 +198,7 @@ class _Renderer:
         """What a block printed, with the derived parts that it asked for."""
 
         def part(match: re.Match[str]) -> str:
-            html = self.derived(match[1], fence) if self.reading.subjects else ""
+            html = self.derived(match[1], fence)
             if not html or "html" in fence.options:
                 return html
             key = self._key(f"e{index}-{match.start()}")
@@ -330,10 +330,11 @@ class _Renderer:
         if name == "pipeline":
             return self._pipeline(self._around(fence)) if fence is not None else ""
         tree, subjects = self.reading.tree, self.reading.subjects
-        if tree is None or subjects[0].call is None:
+        if name == "call_tree" and tree is not None:  # also of a page that reads no function, for its whole toy
+            return show.call_tree(tree, self._here(), self.site.pages, self.site.layers)
+        if tree is None or not subjects or subjects[0].call is None:
             return ""
         of_page: dict[str, Callable[[], str]] = {
-            "call_tree": lambda: show.call_tree(tree, self._here(), self.site.pages, self.site.layers),
             "groups": lambda: show.groups(self._sections(), *(subject.call for subject in subjects)),
             "source": lambda: show.source(subjects[0], self._explained(0), original=subjects[0].original),
         }

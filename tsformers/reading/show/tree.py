@@ -63,11 +63,15 @@ def call_tree(
 ) -> str:
     """The toy's run as a nested list; the calls in ``here`` (function, path) are lit, what is far from them folded.
 
+    Where nothing is lit, all is open but what consists of torch's own modules.
+
     ``links`` maps a dotted function to the page that reads it, ``layers`` to its layer number.
     """
     lit = set(here)
 
     def near(call: Call) -> bool:
+        if not lit:
+            return not all(is_torch(child) for child in call.children)
         return (call.function, call.path) in lit or any(near(child) for child in call.children)
 
     def item(call: Call, times: int, parent: Call | None) -> str:
