@@ -253,3 +253,23 @@ def test_blanks_in_what_an_example_prints_are_compared() -> None:
         "example",
         "example",
     ]
+
+
+def test_what_a_block_keeps_of_the_state_and_changes_later_is_not_the_state():
+    front = "---\ntoy: tests.reading.sample_toys:mixer\nreads: [tests.reading.sample_toys.Mixer.forward]\n---\n"
+    text = block("kept = x") + quoted("total = torch.zeros(B, L)", "`kept (2, 3, 4)`")
+    text = (
+        block("kept = [x]")
+        + "`kept[0] is x`，`x[0, 0, 0] = 0.0`\n\n"
+        + block("import threading\nkept[0].fill_(7)\ndel kept")
+    )
+    checked = check(text + "`x[0, 0, 0] = 0.0`\n", front)
+    assert [failure.kind for failure in checked.failures] == ["exec"] and "就地改变" in checked.failures[0].message
+
+
+def test_a_thread_that_outlives_its_block_does_not_reach_the_state():
+    code = "import threading, time\ndef spoil():\n    time.sleep(0.2)\n    x.fill_(7)\n\n"
+    code += "kept = x\nthread = threading.Thread(target=lambda: (time.sleep(0.1), kept.fill_(7)))\nthread.start()"
+    text = block(code) + "`x[0, 0, 0] = 0.0`\n\n" + quoted("B, L, D = x.shape") + block("thread.join()", 'exec="1"')
+    checked = check(text + "`x[0, 0, 0] = 0.0`\n")
+    assert "claim" not in [failure.kind for failure in checked.failures]

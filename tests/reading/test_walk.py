@@ -396,3 +396,12 @@ def test_evidence_that_is_unknown_needs_a_failure_before_it() -> None:
 def test_a_claim_that_says_nothing_of_the_state_is_red(claim: str) -> None:
     checked = check(f"于是 `{claim}`。")
     assert [failure.line for failure in checked.failures] == [5] and checked.failures[0].kind in ("claim", "name")
+
+
+def test_a_term_does_not_hide_a_number():
+    known = MIXER.replace("---\ntoy", "---\nterms: [宽 65, 1D 卷积, foo = 65]\ntoy")
+    text = "用 `1D 卷积`，`宽 65`，`foo = 65`。"
+    assert check(text, known).said == [
+        (*place(text, "65`，`foo", known), "naked"),
+        (*place(text, "foo = 65`", known), "naked"),
+    ]

@@ -70,6 +70,7 @@ class Namespace(dict[str, Any]):
     """A page's names. While a block runs the state's names stand before them; a block may not bind them anew."""
 
     def __init__(self) -> None:
+        self.copies: dict[int, Any] = {}  # id of a thing of the state -> what blocks see of it, the same in all of them
         self.given: dict[str, Any] = {"__name__": "__page__", "__builtins__": __builtins__, **printers()}
         super().__init__(self.given)
 
@@ -80,18 +81,22 @@ class Namespace(dict[str, Any]):
 
     @contextmanager
     def showing(self, frame: Mapping[str, Any], changed: list[str]) -> Iterator[None]:
-        """With the names of ``frame``; at the end those whose content was changed in place are put into ``changed``."""
+        """With the names of ``frame``; at the end those whose content was changed in place are put into ``changed``.
+
+        Blocks see copies: what one of them keeps, and a thread or a later block changes, is not the state itself.
+        """
         hidden = {name: self[name] for name in frame if name in self}
-        memo: dict[int, Any] = {}
-        before = {name: copied(value, memo) for name, value in frame.items()}
-        self.update(frame)
+        shown = {name: copied(value, self.copies) for name, value in frame.items()}
+        self.update(shown)
         try:
             yield
         finally:
             for name in frame:
                 self.pop(name, None)
             self.update(hidden)
-            changed += [name for name, value in frame.items() if not alike(before[name], value)]
+            changed += [name for name, value in frame.items() if not alike(value, shown[name])]
+            if changed:
+                self.copies.clear()
 
 
 def parsed(code: str, path: str = "<page>") -> ast.Module:

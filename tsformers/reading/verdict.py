@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tsformers.reading.beside import beside_claims
 from tsformers.reading.claims import AxisCase, Claim, ClaimError, Mismatch, judge, judge_axes, parse
+from tsformers.reading.excuses import excused
 from tsformers.reading.failure import Failure
 from tsformers.reading.naked import bare, full_width, naked_numbers
 from tsformers.reading.page import Page, Span
@@ -69,6 +70,13 @@ def _span(page: Page, span: Span, evidence: Evidence, reading: Reading) -> Itera
         if strict:
             message = evidence.problem or "行内代码既不是声明，也不是名字、源码、页面或术语"
             yield _at(page, span, 0, "name", expected=evidence.suggestion, message=message)
+        return
+    if strict and evidence.kind == "term":
+        names = excused(span.text, "code")
+        at = next((at for at, char in enumerate(span.text) if char.isdecimal() and not names[at]), None)
+        if at is not None:
+            message = f"术语 {span.text} 里有没有人核对的数：写成声明，如 名字 = 数，或另说"
+            yield _at(page, span, at, "naked", message=message)
         return
     if evidence.kind == "claim" and claim is not None:
         yield from _claim(page, span, claim, evidence, reading)

@@ -240,10 +240,21 @@ class Walker:
         kind, claim = ("claim", step.text) if isinstance(step, Span) else (step.kind, step.code.split("\n")[0])
         self.failures.append(Failure(self.page.path, step.line, step.column, kind, claim, message=message))
 
+    def _know_copies(self) -> None:
+        """Let what blocks saw of the state be the same thing as the state: ``kept is x`` after ``kept = x``."""
+        for run in self.toys.values():
+            for recording in (
+                recording for case in run.cases for recording in case.recordings if recording is not None
+            ):
+                origin = recording.events[0].state.origin
+                known = [(old, new) for old, new in self.names.copies.items() if old in origin]
+                origin.update((id(new), origin[old]) for old, new in known)
+
     def _exec(self, index: int, fence: Fence) -> None:
         limit = int(self.settings.output_limit * 2**20)
         block = Block(fence, self.page.path, frozenset(self.broken), output_limit=limit)
         text, failure = run_exec(block, self.names, self._frame(fence))
+        self._know_copies()
         self.reading.outputs[index] = Output(text)
         self.failures.extend(block.loud)
         if failure is None and (parts := marked(text)) and "result" in fence.options:
@@ -257,6 +268,7 @@ class Walker:
     def _examples(self, index: int, fence: Fence) -> None:
         block = Block(fence, self.page.path, output_limit=int(self.settings.output_limit * 2**20))
         count, failures = run_examples(block, self.names, self._frame(fence))
+        self._know_copies()
         self.reading.printed[index] = tuple(block.printed)
         self.reading.examples += count
         self.failures.extend(failures)
