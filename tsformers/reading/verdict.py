@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from tsformers.reading.beside import beside_claims
 from tsformers.reading.claims import AxisCase, Claim, ClaimError, Mismatch, judge, judge_axes, parse
-from tsformers.reading.excuses import excused
 from tsformers.reading.failure import Failure
 from tsformers.reading.naked import bare, full_width, naked_numbers
 from tsformers.reading.page import Page, Span
 from tsformers.reading.record import Evidence, Reading, ToyRecord
 from tsformers.reading.settings import Settings
+
+# A number by itself in a term, not one in a name: "宽 65", "foo = 65"; but encoder.norm.1.weight, 04-标题, 1D 卷积.
+_NUMBER = re.compile(r"(?:^|[\s=(\[<>≈×*/+，、])[-+]?(\d+(?:\.\d+)?)(?=$|[\s)\],，、%％×])")
 
 
 def judge_page(page: Page, reading: Reading, settings: Settings, so_far: Sequence[Failure] = ()) -> list[Failure]:
@@ -72,11 +75,10 @@ def _span(page: Page, span: Span, evidence: Evidence, reading: Reading) -> Itera
             yield _at(page, span, 0, "name", expected=evidence.suggestion, message=message)
         return
     if strict and evidence.kind == "term":
-        names = excused(span.text, "code")
-        at = next((at for at, char in enumerate(span.text) if char.isdecimal() and not names[at]), None)
-        if at is not None:
+        number = _NUMBER.search(span.text)
+        if number is not None:
             message = f"术语 {span.text} 里有没有人核对的数：写成声明，如 名字 = 数，或另说"
-            yield _at(page, span, at, "naked", message=message)
+            yield _at(page, span, number.start(1), "naked", message=message)
         return
     if evidence.kind == "claim" and claim is not None:
         yield from _claim(page, span, claim, evidence, reading)
