@@ -158,7 +158,7 @@ def found(tool: Tool) -> list[bool]:
     Raises:
         RuntimeError: it does not pass the page as it is, or passes one whose code fails.
     """
-    for name, right, wrong, expected in (("the page as it is", "", "", True), (*CONTROL, False)):
+    for name, right, wrong, expected in (("the page as it is", "", "", True), ("the control", *CONTROL, False)):
         content, said = passes(tool, right, wrong)
         if content is not expected:
             raise RuntimeError(f"{tool.name}, {name}: {'passed' if content else 'failed'}\n{said}")

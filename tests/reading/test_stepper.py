@@ -180,6 +180,13 @@ def test_shapes_of_another_toy_do_not_follow_the_panel() -> None:
     fragments = rendered(page, front("mixer", "Mixer.forward", one="single")).fragments
     cards = [html for key, html in fragments.items() if key.startswith("s0-q")]
     assert ['data-toy="one"' in html for html in cards] == [True, False]
+    page = "## 5 逐段\n\n### 5.1 甲\n\n```python\nB, L, D = x.shape\n```\n\n### 5.2 乙\n\n```python\ny = x * 1\n```\n"
+    # No fence names the other toy, but only it calls the second function; the first section's pieces have no shapes.
+    head = front("mixer", "Mixer.forward", "Winding.forward", one="winding")
+    found = rendered(page, head).fragments
+    cards = [html for key, html in found.items() if key.startswith("s0-q")]
+    pipelines = [html for key, html in found.items() if key.startswith("s0-p")]
+    assert ['data-toy="one"' in html for html in [*cards, *pipelines]] == [False, True, True]
 
 
 def test_what_is_drawn_of_a_function_that_only_another_toy_calls_does_not_follow_it_either() -> None:

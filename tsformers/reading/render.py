@@ -218,6 +218,10 @@ class _Renderer:
     def _subject(self, quote: Quote) -> Subject:
         return self.reading.subjects[quote.subject]
 
+    def _toy(self, quote: Quote, fence: Fence) -> str:
+        """In whose run a quote stands."""
+        return fence.options.get("toy", self._subject(quote).toy)
+
     def _card(self, quote: Quote, fence: Fence, key: str) -> str:
         subject = self._subject(quote)
         # The reference documents a constructor with its class.
@@ -225,7 +229,7 @@ class _Renderer:
         called = f"{'.'.join(subject.function.split('.')[-2:])} 第 {quote.first_line}–{quote.last_line} 行"
         report = self.site.report(key, called)
         html = show.piece(quote, fence.code, subject, api_url=self.site.api(name), anchor=key, report_url=report)
-        return self._of_toy(html, fence.options.get("toy", ""))
+        return self._of_toy(html, self._toy(quote, fence))
 
     # Headings and the derived parts under them
 
@@ -265,11 +269,10 @@ class _Renderer:
         pairs = self._quotes_in(heading) if heading is not None else []
         if not pairs:
             return ""
-        fences = [fence for _, fence in pairs]
-        toys = [fence.options.get("toy", "") for fence in fences]
+        toys = [self._toy(quote, fence) for quote, fence in pairs]
         other = next((toy for toy in toys if not self._main(toy)), toys[0])
         first = pairs[0][0]
-        earlier = self._earlier(first, fences[0])
+        earlier = self._earlier(first, pairs[0][1])
         html = show.pipeline([(q, fence.code) for q, fence in pairs], self._subject(first).call, earlier)
         return self._of_toy(html, other)
 
