@@ -16,6 +16,7 @@ nox.options.reuse_existing_virtualenvs = True
 nox.options.error_on_missing_interpreters = True
 
 CONSTRAINTS = "constraints.txt"
+AXE = "axe-core@4.14.1"  # of npm: what looks for barriers in the built pages
 # One thread: the results are the same on every machine, and two builds at once do not slow each other down.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "NO_MKDOCS_2_WARNING": "1", "PYTHONHASHSEED": "0"}
 
@@ -62,8 +63,16 @@ def tests(session: nox.Session) -> None:
 def browser(session: nox.Session) -> None:
     """Serve the built ``site/`` by nginx as the container does, and open it in Chromium; see ``.ci/run`` for both."""
     install(session, *nox.project.load_toml("pyproject.toml")["project"]["optional-dependencies"]["browser"])
+    folder = Path(session.virtualenv.location).resolve() / AXE
+    if not (folder / "node_modules/axe-core/axe.min.js").is_file():
+        if shutil.which("npm") is None:
+            session.error("axe-core comes from npm, which is not on the PATH: apt-get install npm")
+        session.run(
+            "npm", "install", "--no-save", "--no-audit", "--no-fund", "--prefix", str(folder), AXE, external=True
+        )
     # The built site is the subject, so neither the package nor torch is installed here.
-    session.run("pytest", "--confcutdir=tests/browser", "tests/browser", *session.posargs, env=ENVIRONMENT)
+    environment = {**ENVIRONMENT, "AXE": str(folder / "node_modules/axe-core/axe.min.js")}
+    session.run("pytest", "--confcutdir=tests/browser", "tests/browser", *session.posargs, env=environment)
 
 
 @nox.session

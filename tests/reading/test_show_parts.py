@@ -55,8 +55,10 @@ def test_the_call_tree_opens_the_way_to_this_layer_and_folds_the_rest() -> None:
     tree = ElementTree.fromstring(PARTS["call_tree"]())
     current = tree.findall(".//li[@aria-current='page']")
     assert [item.findtext(".//strong") for item in current] == ["EncoderLayer.forward"]
-    folded = [summary.findtext("code") for summary in tree.iter("summary")]
-    assert folded == [
+    folded = [item for item in tree.iter("li") if item.find("details") is not None]
+    assert all(item.find("details/summary").get("aria-label").endswith("里的调用") for item in folded)
+    assert all(list(summary) == [] for summary in tree.iter("summary"))  # a button, which holds no link
+    assert [item.findtext("code") for item in folded] == [
         "patch_embedding",
         "encoder.attn_layers.0.attention",
         "encoder.attn_layers.1",

@@ -25,7 +25,6 @@ MARKDOWN_EXTENSIONS: list[str] = [
 
 MARKDOWN_EXTENSION_CONFIGS: dict[str, dict[str, Any]] = {
     "toc": {"permalink": True, "permalink_title": "本节的链接", "slugify": slugify(case="lower")},
-    "pymdownx.highlight": {"anchor_linenums": True},
     "pymdownx.tabbed": {"alternate_style": True},
     "pymdownx.tasklist": {"custom_checkbox": True},
 }

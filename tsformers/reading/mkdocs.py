@@ -247,6 +247,7 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
         return html + glossary(html, words)
 
     def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment:
+        env.trim_blocks = env.lstrip_blocks = True  # the theme's own lines leave 10 kB of blanks in every page
         if self.serving:
             env.bytecode_cache = self.preview.templates
         return env

@@ -96,7 +96,9 @@ def call_tree(
         below = f"<ul>{''.join(item(child, count, call) for child, count in distinct(call.children))}</ul>"
         if near(call):
             return f"<li{marks}>{text}{below}</li>"
-        return f"<li{marks}><details><summary>{text}</summary>{below}</details></li>"
+        # The name may be a link, which a summary, itself a button, must not hold: so the button stands before it alone.
+        label = escape(f"{call_name(call)} 里的调用")
+        return f'<li{marks}>{text}<details><summary aria-label="{label}"></summary>{below}</details></li>'
 
     return f'<nav class="tsf-tree" aria-label="调用树"><ul>{item(tree, 1, None)}</ul></nav>'
 
