@@ -166,6 +166,17 @@ def test_a_page_that_reads_nothing_can_show_the_whole_tree_of_its_toy():
     assert "Mixer.forward" in html and "<strong>" not in html
 
 
+def test_a_section_on_two_functions_has_a_pipeline_for_each():
+    reads = "[tests.reading.sample_toys.Folded.forward, tests.reading.sample_toys.Inner.forward @ inner]"
+    pieces = ("return self.inner(x.reshape(-1, 1, x.shape[-1]))", "B, L, D = x.shape\nreturn x.reshape(B * L, D)")
+    front = f"---\ntoy: tests.reading.sample_toys:folded\nreads: {reads}\n---\n"
+    found = check("### 5.1 合并\n\n" + "".join(f"```python\n{piece}\n```\n\n" for piece in pieces), front=front)
+    assert found.failures == []
+    fragments = render(found.page, found.reading, Site(), "s0").fragments.values()
+    (html,) = [html for html in fragments if "tsf-pipeline" in html]
+    assert html.count("tsf-pipeline") == 2
+
+
 def test_the_names_of_derived_parts_are_no_names_of_the_page():
     found = check("`groups`\n\n" + block("groups = 3\nsource()") + "`groups = 3`\n")
     assert [(f.line, f.kind) for f in found.failures] == [(5, "name")]

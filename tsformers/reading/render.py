@@ -265,14 +265,16 @@ class _Renderer:
                 self._fragment(heading.end, f"p{heading.line}", html)
 
     def _pipeline(self, heading: Heading | None) -> str:
-        """The shapes along the pieces of a section."""
+        """The shapes along the pieces of a section, a line for each function that they are of."""
         pairs = self._quotes_in(heading) if heading is not None else []
-        if not pairs:
-            return ""
+        subjects = dict.fromkeys(quote.subject for quote, _ in pairs)
+        return "".join(self._line([pair for pair in pairs if pair[0].subject == subject]) for subject in subjects)
+
+    def _line(self, pairs: Sequence[tuple[Quote, Fence]]) -> str:
         toys = [self._toy(quote, fence) for quote, fence in pairs]
         other = next((toy for toy in toys if not self._main(toy)), toys[0])
-        first = pairs[0][0]
-        earlier = self._earlier(first, pairs[0][1])
+        first, fence = pairs[0]
+        earlier = self._earlier(first, fence)
         html = show.pipeline([(q, fence.code) for q, fence in pairs], self._subject(first).call, earlier)
         return self._of_toy(html, other)
 
