@@ -21,7 +21,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 
 READMES = ("README.md", "README.en.md")
-DOCUMENTS = (*READMES, "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "deploy/README.md")
+DOCUMENTS = (*READMES, "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "deploy/README.md")
 # What a build of torch for a graphics card brings along; the pages are built with the one for the CPU.
 OF_AN_ACCELERATOR = ("cuda-", "nvidia-", "triton")
 
@@ -81,7 +81,7 @@ def test_everything_that_gets_installed_is_pinned(project: dict[str, Any]) -> No
 def test_the_commands_of_the_readme_exist() -> None:
     tree = ast.parse((ROOT / "noxfile.py").read_text(encoding="utf-8"))
     sessions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.decorator_list}
-    documents = [*READMES, "docs/index.md", "deploy/README.md", ".ci/run"]
+    documents = [*READMES, "CONTRIBUTING.md", "docs/index.md", "deploy/README.md", ".ci/run"]
     for name in documents:
         text = (ROOT / name).read_text(encoding="utf-8")
         named = {word for words in re.findall(r"nox -s ((?:[a-z]+ ?)+)", text) for word in words.split()}
