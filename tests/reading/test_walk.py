@@ -405,3 +405,13 @@ def test_a_term_does_not_hide_a_number():
         (*place(text, "65`，`foo", known), "naked"),
         (*place(text, "65`，`a.1", known), "naked"),
     ]
+
+
+def test_on_a_page_with_a_toy_a_malformed_claim_is_red() -> None:
+    """Though it reads no function: bare numbers and code that does not resolve are allowed there."""
+    toy = "---\ntoy: tests.reading.sample_toys:mixer\n---\n"
+    text = block("a = (0.0,)") + "`a = (0.0,)`、`x`、`16`、共 16 个、`f(x, 3)`、`gap > 0.1`，"
+    assert check(text, toy).failures == []
+    assert [(failure.kind, failure.claim) for failure in check(text + "`a = (0.0)`", toy).failures] == [
+        ("claim", "a = (0.0)")
+    ]

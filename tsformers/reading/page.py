@@ -117,6 +117,11 @@ class FrontMatter:
     def reading(self) -> bool:
         return bool(self.reads)
 
+    @property
+    def claims(self) -> bool:
+        """Whether a malformed claim is an error: on a page with a toy, whether or not it reads a function."""
+        return bool(self.reads or self.toy or self.toys)
+
 
 @dataclass(frozen=True)
 class Page:

@@ -66,7 +66,10 @@ def _span(page: Page, span: Span, evidence: Evidence, reading: Reading) -> Itera
     try:
         claim = parse(span.text)
     except ClaimError as error:
-        if strict and evidence.kind in ("none", "claim"):  # "claim" where the text was another one when it ran
+        if page.front.claims and evidence.kind in (
+            "none",
+            "claim",
+        ):  # "claim" where the text was another one when it ran
             yield _at(page, span, error.offset, "claim", expected=error.suggestion, message=error.message)
         return
     if evidence.kind == "none":
