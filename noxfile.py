@@ -52,6 +52,13 @@ def serve(session: nox.Session) -> None:
 
 
 @nox.session
+def new(session: nox.Session) -> None:
+    """Write the first draft of a page (``nox -s new -- informer/03C1-Layer3-DecoderLayer``), or ``-- --list``."""
+    install(session, "-e", ".[docs]")
+    session.run("python", "-m", "tsformers.reading", "new", *session.posargs, env=ENVIRONMENT)
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests, a worker a core; arguments after ``--`` go to pytest."""
     install(session, "-e", ".[docs,tests]")

@@ -29,6 +29,7 @@ RUNNERS = frozenset(
         "classify",
         "comment_text",
         "comments",
+        "draft",
         "evaluate",
         "hermetic",
         "moment",

@@ -9,9 +9,9 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from tsformers.reading.commands import BROKEN, check, fix, merge, mutate, trace
+from tsformers.reading.commands import BROKEN, check, fix, merge, mutate, new, trace
 
-COMMANDS = (check, merge, fix, trace, mutate)
+COMMANDS = (check, merge, fix, trace, mutate, new)
 
 
 class _Version(argparse.Action):

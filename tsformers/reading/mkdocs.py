@@ -19,6 +19,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.livereload import LiveReloadServer
 from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page as SitePage
 from mkdocs.utils import get_relative_url
 from pymdownx.superfences import SuperFencesException
@@ -38,6 +39,7 @@ from tsformers.reading.run import Result, check_pages
 from tsformers.reading.settings import load_settings, term_meanings
 from tsformers.reading.show import axes_table, glossary, terms_table, toys_of, used_by, word_attributes, words_of
 from tsformers.reading.status import STATUS, status_html
+from tsformers.reading.todo import todos
 from tsformers.reading.uses import Use, page_title, uses
 
 log = get_plugin_logger("tsformers.reading")
@@ -126,6 +128,18 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
             for subject in result.reading.subjects:
                 self.reads.setdefault(subject.function, file)
         self.uses = uses(zip([file.src_uri for file in sources], results, strict=True))
+
+    def on_nav(self, nav: Navigation, *, config: MkDocsConfig, files: Files) -> Navigation:
+        """A page that readers are led to is finished: no TODO in it."""
+        places = []
+        for page in nav.pages:
+            result = self.results.get(page.file.src_uri)
+            places += [f"{result.page.path}:{line}" for line in todos(result.page)] if result is not None else []
+        for place in places:
+            log.error("%s: TODO，列进导航的页要写完", place)
+        if places and not self.serving:
+            raise PluginError(f"{len(places)} TODO on pages of the navigation; nothing was built")
+        return nav
 
     @event_priority(100)  # before any plugin changes the text, whose places are those of the file
     def on_page_markdown(self, markdown: str, *, page: SitePage, config: MkDocsConfig, files: Files) -> str:
