@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import posixpath
 import re
@@ -146,7 +147,8 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
         result = self.results.get(page.file.src_uri)
         if result is None:
             return markdown
-        prefix = f"s{sorted(self.results).index(page.file.src_uri)}"
+        # Of the page's own path, so that a link to a step stays right when other pages come and go.
+        prefix = f"s{hashlib.sha256(page.file.src_uri.encode()).hexdigest()[:8]}"
         site = self._site(page, prefix, config)
         rendered = render(result.page, result.reading, site, prefix, result.failures)
         self.rendered[page.file.src_uri] = rendered

@@ -39,6 +39,7 @@ def size_panel(toy: ToyRecord, words: Mapping[str, str] = WORDS) -> str:
     return (
         '<details class="tsf-sizes" hidden="" data-search-exclude=""><summary>换一组尺寸，看形状怎么变</summary>'
         f'<script type="application/json">{text}</script>'
+        '<p class="tsf-quiet">正文、表格与卡片里的形状跟着变；图里的数字与数值仍是本例的。</p>'
         '<div class="tsf-state"><p class="tsf-said" role="status"></p>'
         '<button type="button" class="tsf-reset">恢复本例</button></div>'
         f'<div class="tsf-fields">{fields}</div>'
