@@ -135,7 +135,7 @@ def test_a_loop_that_tries_again_and_again_is_said_once(tmp_path):
 
 
 def test_an_example_a_claim_and_what_follows(tmp_path):
-    text = MIXER + "```pycon\n>>> a = 1\n>>> a; open('a', 'w')\n```\n\n" + "`open('b', 'w') is None`，`x (9, 9, 9)`\n"
+    text = MIXER + "```pycon\n>>> a = 1\n>>> a; open('a', 'w')\n```\n\n" + "`open('b', 'w') is x`，`x (9, 9, 9)`\n"
     found = run(tmp_path, {"a.md": text})["a"]
     assert said(found) == [
         (7, 8, "hermetic"),

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
-
 import pytest
 
 from tsformers.reading.naked import bare, full_width, naked_numbers, used_exceptions
-from tsformers.reading.page import Prose, scan
+from tsformers.reading.page import scan
 
 HEAD = "---\ntoy: a.b:c\nreads: [a.b.C.forward]\n---\n"
 
@@ -154,21 +151,6 @@ def test_the_titles_of_the_front_matter_are_read() -> None:
 def test_a_digit_written_as_an_entity_is_a_digit() -> None:
     naked = naked_numbers(scan(HEAD + "共 &#49;&#x36; 个 &amp; &nbsp;", "page.md"))
     assert [(failure.line, failure.column, failure.claim) for failure in naked] == [(5, 3, "1"), (5, 8, "6")]
-
-
-def test_the_time_grows_with_the_page_not_with_its_square() -> None:
-    def seconds(count: int) -> float:
-        page = scan(HEAD, "page.md")
-        texts = {"paragraph": "共 " + "1," * count + "a" * count + "#1", "formula": "a_{" * count + "}" * count}
-        prose = [Prose(kind, text, ((0, page.front.end),)) for kind, text in texts.items()]
-        pages = [replace(page, text=HEAD + " " * 8 * count, prose=(piece,)) for piece in prose]
-        started = time.process_time()
-        for page in pages:
-            naked_numbers(page)
-        return time.process_time() - started
-
-    seconds(100)
-    assert seconds(6000) < 12 * seconds(1500)  # four times as long; sixteen where each number looks at the whole text
 
 
 def test_only_on_reading_pages() -> None:

@@ -31,7 +31,7 @@ def draft(name: str, toy: str, spec: str = "") -> str:
     """
     match = NAME.match(name)
     if match is None:
-        raise DraftError(f"页名 {name} 的写法是 编号-Layer几-名字，例如 03C1-Layer3-DecoderLayer")
+        raise DraftError(f"页名 {name} 的写法是 编号-Layer几-名字，例如 03A-Layer2-Part")
     tree = tree_of(run_toy("", toy, []), [])
     call = named(tree, match["subject"]) if not spec and tree is not None else None
     if call is not None:

@@ -330,4 +330,6 @@ def _printing(cell: Cell) -> Cell:
     last = ast.parse(cell.text).body[-1]
     lines = cell.text.split("\n")
     head, shown = lines[: last.lineno - 1], "\n".join(lines[last.lineno - 1 :])
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Tuple):
+        shown = f"({shown})"  # or its members would be arguments of their own
     return replace(cell, text="\n".join([*head, f"print(repr({shown}))"]))

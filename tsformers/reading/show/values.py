@@ -25,7 +25,7 @@ _FAMILIES = {
     "batch": "B",
     "variate": "C N enc_in c_out",
     "time": "seq_len pred_len label_len dec_len padded_len patch_num token_count conv_len enc_seq L S L_Q L_K "
-    "sample_k n_top",
+    "sample_k n_top steps",
     "patch": "patch_len",
     "model": "d_model head_nf",
     "head": "n_heads H",
