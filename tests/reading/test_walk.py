@@ -415,3 +415,12 @@ def test_on_a_page_with_a_toy_a_malformed_claim_is_red() -> None:
     assert [(failure.kind, failure.claim) for failure in check(text + "`a = (0.0)`", toy).failures] == [
         ("claim", "a = (0.0)")
     ]
+
+
+def test_a_size_of_the_configuration_keeps_its_value() -> None:
+    own = block("d_model = 9")
+    (failure,) = [f for f in check(own + "`d_model = 9`\n").failures if f.kind == "exec"]
+    assert "绑定成 9" in failure.message and "尺寸 4" in failure.message and failure.claim == "d_model"
+    assert check(block("d_model = 4") + "`d_model = 4`\n").failures == []
+    assert check(block("[d_model for d_model in (9,)]") + "`d_model = 4`\n").failures == []
+    assert check(own, front("mixer")).failures == []  # where nothing is read, the names are the page's

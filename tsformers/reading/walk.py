@@ -257,6 +257,7 @@ class Walker:
         self._know_copies()
         self.reading.outputs[index] = Output(text)
         self.failures.extend(block.loud)
+        self._keep_sizes(fence)
         if failure is None and (parts := marked(text)) and "result" in fence.options:
             said = {"claim": f"{parts[0]}()", "message": f"{parts[0]}() 画的是图表，这一围栏不能写 result="}
             failure = Failure(self.page.path, fence.line, fence.column, "exec", **said)
@@ -265,6 +266,19 @@ class Walker:
         if failure is not None or block.silent:
             self.broken |= bound_names(fence.code) - set(self.names)
 
+    def _keep_sizes(self, fence: Fence) -> None:
+        """Refuse a name of the configuration with another value: claims of that name would speak of the page's own."""
+        if not self.reads:
+            return
+        toy = self.toys[self.place.toy if self.place is not None else self.homes[0]]
+        sizes = {**toy.cases[0].axes, **toy.cases[0].sizes}
+        for name in sorted(bound_names(fence.code) & sizes.keys() & self.names.keys()):
+            value = self.names[name]
+            if type(value) is int and value != sizes[name]:
+                message = f"代码块把 {name} 绑定成 {value}，而它是配置里的尺寸 {sizes[name]}；换一个名字，否则之后的声明说不清指哪个"
+                said = {"claim": name, "expected": str(sizes[name]), "actual": str(value), "message": message}
+                self.failures.append(Failure(self.page.path, fence.line, fence.column, "exec", **said))
+
     def _examples(self, index: int, fence: Fence) -> None:
         block = Block(fence, self.page.path, output_limit=int(self.settings.output_limit * 2**20))
         count, failures = run_examples(block, self.names, self._frame(fence))
@@ -272,6 +286,7 @@ class Walker:
         self.reading.printed[index] = tuple(block.printed)
         self.reading.examples += count
         self.failures.extend(failures)
+        self._keep_sizes(fence)
 
     # Quotes
 
