@@ -102,10 +102,10 @@ def test_return_that_is_wrong_is_red():
 
 def test_the_frame_comes_before_the_page_the_module_and_the_configuration():
     text = (
-        block("width = 5\nNew = 1")
-        + "`width = 5`，`New = 1`，`sizes.width = 3`，`d_model = 3`，`sizes.d_model = 3`，`B = 2`\n\n"
+        block("width = 3\nNew = 1")
+        + "`width = 3`，`New = 1`，`sizes.width = 3`，`d_model = 3`，`sizes.d_model = 3`，`B = 2`\n\n"
     )
-    green(text + quoted("y = x * 1", "`width = 5`，`Float`，`nn`"), WINDING)
+    green(text + quoted("y = x * 1", "`width = 3`，`Float`，`nn`"), WINDING)
     # in the mixer B is a local too: the frame's
     green(quoted("B, L, D = x.shape", "`B = 2`，`sizes.B = 2`，`sizes.rounds = 2`，`D == d_model`"))
 
