@@ -232,8 +232,8 @@ START = (
 
 
 def _patchtst(case: int, *, trained: bool) -> Toy:
-    sizes = _sizes(PATCHTST_SIZES, case)
-    model = PatchTST(task_name=TASK, enc_in=sizes["C"], **_flags(sizes, without=("B", "C", "marks")))
+    sizes = sizes_of(PATCHTST_SIZES, case)
+    model = PatchTST(task_name=TASK, enc_in=sizes["C"], **flags_of(sizes, without=("B", "C", "marks")))
     return Toy(
         call=fill(model, trained=trained),
         args=_batch(
@@ -261,8 +261,8 @@ def _patchtst(case: int, *, trained: bool) -> Toy:
 
 
 def _itransformer(case: int, *, trained: bool) -> Toy:
-    sizes = _sizes(ITRANSFORMER_SIZES, case)
-    model = iTransformer(task_name=TASK, **_flags(sizes, without=("B", "N", "marks")))
+    sizes = sizes_of(ITRANSFORMER_SIZES, case)
+    model = iTransformer(task_name=TASK, **flags_of(sizes, without=("B", "N", "marks")))
     return Toy(
         call=fill(model, trained=trained),
         args=_batch(
@@ -282,13 +282,13 @@ def _itransformer(case: int, *, trained: bool) -> Toy:
 
 
 def _informer(case: int, *, trained: bool) -> Toy:
-    sizes = _sizes(INFORMER_SIZES, case)
+    sizes = sizes_of(INFORMER_SIZES, case)
     model = Informer(
         task_name=TASK,
         dec_in=sizes["enc_in"],
         freq=FREQ[sizes["marks"]],
         draw=fixed_draw,
-        **_flags(sizes, without=("B", "marks")),
+        **flags_of(sizes, without=("B", "marks")),
     )
     return Toy(
         call=fill(model, trained=trained),
@@ -326,18 +326,18 @@ def _informer(case: int, *, trained: bool) -> Toy:
 
 
 def _transformer(case: int, *, trained: bool) -> Toy:
-    sizes = _sizes(TRANSFORMER_SIZES, case)
+    sizes = sizes_of(TRANSFORMER_SIZES, case)
     model = Transformer(
         task_name=TASK,
         dec_in=sizes["enc_in"],
         freq=FREQ[sizes["marks"]],
-        **_flags(sizes, without=("B", "marks")),
+        **flags_of(sizes, without=("B", "marks")),
     )
     return _full_decoder(model, sizes, trained=trained)
 
 
 def _nonstationary_transformer(case: int, *, trained: bool) -> Toy:
-    sizes = _sizes(NONSTATIONARY_TRANSFORMER_SIZES, case)
+    sizes = sizes_of(NONSTATIONARY_TRANSFORMER_SIZES, case)
     model = Nonstationary_Transformer(
         task_name=TASK,
         dec_in=sizes["enc_in"],
@@ -345,7 +345,7 @@ def _nonstationary_transformer(case: int, *, trained: bool) -> Toy:
         freq=FREQ[sizes["marks"]],
         p_hidden_dims=P_HIDDEN_DIMS,
         p_hidden_layers=len(P_HIDDEN_DIMS),
-        **_flags(sizes, without=("B", "marks")),
+        **flags_of(sizes, without=("B", "marks")),
     )
     return _full_decoder(model, sizes, trained=trained)
 
@@ -386,13 +386,19 @@ def _batch(B: int, series: int, marks: int, *, seq_len: int, label_len: int, pre
     return x_enc, mark[:, :seq_len].clone(), x_dec, mark[:, seq_len - label_len :].clone()
 
 
-def _sizes(table: tuple[dict[str, int], ...], case: int) -> dict[str, int]:
+def sizes_of(table: tuple[dict[str, int], ...], case: int) -> dict[str, int]:
+    """The sizes of a case, a copy.
+
+    Raises:
+        ValueError: there is no such case.
+    """
     if not 0 <= case < len(table):
         raise ValueError(f"case ({case}) 必须在 0 到 {len(table) - 1} 之间")
     return dict(table[case])
 
 
-def _flags(sizes: dict[str, int], without: tuple[str, ...]) -> dict[str, Any]:
+def flags_of(sizes: dict[str, int], without: tuple[str, ...]) -> dict[str, Any]:
+    """The sizes but those ``without``: what a model is built with, where these belong to the data."""
     return {name: size for name, size in sizes.items() if name not in without}
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from tsformers.layers.attention import AttentionLayer, FullAttention
 from tsformers.layers.encoder import EncoderLayer
-from tsformers.toy import HEADS_DIVIDE, Toy, fill, one_decimals, with_cases
+from tsformers.toy import HEADS_DIVIDE, Toy, fill, flags_of, one_decimals, sizes_of, with_cases
 
 SIZES = (
     dict(B=1, L=2, d_model=4, n_heads=2, d_ff=6),
@@ -45,7 +45,7 @@ FEED_FORWARD = {
 @with_cases(SIZES)
 def attention_by_hand(case: int = 0) -> Toy:
     """An AttentionLayer on FullAttention, called with the same tokens as queries, keys and values."""
-    sizes = _sizes(case, without="d_ff")
+    sizes = flags_of(sizes_of(SIZES, case), without=("d_ff",))
     layer = _written(_attention(sizes), ATTENTION, case)
     return _toy(layer, (_tokens(case, sizes),) * 3, sizes, attn_mask=None)
 
@@ -53,16 +53,10 @@ def attention_by_hand(case: int = 0) -> Toy:
 @with_cases(SIZES)
 def encoder_layer_by_hand(case: int = 0) -> Toy:
     """An EncoderLayer around the same attention, with GELU as in PatchTST."""
-    sizes = _sizes(case)
+    sizes = sizes_of(SIZES, case)
     layer = EncoderLayer(_attention(sizes), sizes["d_model"], sizes["d_ff"], activation="gelu")
     weights = {f"attention.{name}": value for name, value in ATTENTION.items()} | FEED_FORWARD
     return _toy(_written(layer, weights, case), (_tokens(case, sizes),), sizes)
-
-
-def _sizes(case: int, without: str = "") -> dict[str, int]:
-    if not 0 <= case < len(SIZES):
-        raise ValueError(f"case ({case}) 必须在 0 到 {len(SIZES) - 1} 之间")
-    return {name: size for name, size in SIZES[case].items() if name != without}
 
 
 def _attention(sizes: dict[str, int]) -> AttentionLayer:

@@ -7,13 +7,12 @@ of every series and never all, by a fixed rule.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from tsformers.models.patchtst import PatchTST
-from tsformers.toy import PATCHTST_SIZES, Toy, fill, patchtst, with_cases
+from tsformers.toy import PATCHTST_SIZES, Toy, fill, flags_of, patchtst, with_cases
 
 CLASSES = (3, 4, 7)
 
@@ -47,7 +46,7 @@ def visible(B: int, seq_len: int, C: int) -> Tensor:
 
 def _task(task_name: str, case: int) -> Toy:
     forecast = patchtst(case)
-    flags: dict[str, Any] = {name: size for name, size in forecast.sizes.items() if name not in ("B", "C", "marks")}
+    flags = flags_of(forecast.sizes, without=("B", "C", "marks"))
     sizes, axes = dict(forecast.sizes), dict(forecast.axes)
     if task_name == "classification":
         flags["num_class"] = sizes["num_class"] = CLASSES[case]

@@ -6,14 +6,12 @@ would draw anew at every call. B is not chosen: it is the number of windows.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from tsformers.models.patchtst import PatchTST
-from tsformers.toy import PATCHTST_SIZES, TASK, Toy, fill, one_decimals, patchtst, with_cases
+from tsformers.toy import PATCHTST_SIZES, TASK, Toy, fill, flags_of, one_decimals, patchtst, with_cases
 from tsformers.training import training_step, windows
 
 LABEL_LENS = (6, 11, 8)
@@ -51,7 +49,7 @@ class FirstStep(nn.Module):
 def patchtst_training(case: int = 0) -> Toy:
     """A first training step of PatchTST on all windows of a short series."""
     plain = patchtst(case)
-    chosen: dict[str, Any] = {name: size for name, size in plain.sizes.items() if name not in ("B", "C", "marks")}
+    chosen = flags_of(plain.sizes, without=("B", "C", "marks"))
     model = fill(PatchTST(task_name=TASK, enc_in=plain.sizes["C"], dropout=0.0, **chosen), trained=False)
     lengths = dict(seq_len=chosen["seq_len"], label_len=LABEL_LENS[case], pred_len=chosen["pred_len"])
     steps = plain.sizes["B"] + lengths["seq_len"] + lengths["pred_len"] - 1

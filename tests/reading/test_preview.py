@@ -107,7 +107,7 @@ def test_each_failure_is_marked_where_it_is() -> None:
 
     naked, claim, quote = at("17", "naked"), at("B = 9", "claim"), at("B, L, D", "quote")
     inside, above = at("  1", "quote"), at("toy:", "front-matter")
-    found = marks(page, [naked, claim, quote, inside, above], "s0", attribute="data-k", fence="f")
+    found = marks(page, [naked, claim, quote, inside, above], "s0", attribute="data-k")
     assert set(found.keys) == {naked, claim, quote}  # lines of a fence in a list carry the list's prefix
     new = text
     for start, end, edit in sorted(found.edits, reverse=True):
@@ -117,7 +117,7 @@ def test_each_failure_is_marked_where_it_is() -> None:
         and 'data-proof="7:3 naked：&lt;naked&gt;"' in new
     )
     assert f'`B = 9`{{ data-k="{found.keys[claim]}" }}' in new
-    assert new.index("x.shape") < new.index(f'```f key="{found.keys[quote]}"') < new.index("- 项")
+    assert new.index("x.shape") < new.index(f'```tsf key="{found.keys[quote]}"') < new.index("- 项")
     assert "&lt;quote&gt;" in found.blocks[found.keys[quote]]
     listed = failures_html([naked, above], found.keys)
     assert f'<a href="#{found.keys[naked]}">' in listed and listed.count("<a ") == 1 and "2 处错误" in listed

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from difflib import get_close_matches
 
 from tsformers.reading.overview import tree_of
-from tsformers.reading.record import Call, TensorValue, Value
+from tsformers.reading.record import Call, TensorValue
+from tsformers.reading.show.tree import is_torch
+from tsformers.reading.show.values import members, shape_text
 from tsformers.reading.standard import STANDARD
 from tsformers.reading.statements import Function, Node
 from tsformers.reading.toys import ToyError, parse_reads, run_toy
+from tsformers.reading.walk import LONGEST_EXPLAINED
 
-MOST = 6  # statements of a piece; a quote of more explains none
 NAME = re.compile(r"^(?P<number>\d\w*)-(?:Layer(?P<layer>\d\w?)-)?(?P<subject>.+)$")
 
 
@@ -56,7 +58,7 @@ def named(tree: Call, subject: str) -> Call:
     """
     known: dict[str, Call] = {}
     for call in tree.all():
-        if not call.function.startswith("torch."):
+        if not is_torch(call):
             known.setdefault(call.function.split(".")[-1], call)
             known.setdefault(call.owner, call)
     if subject not in known:
@@ -68,14 +70,10 @@ def named(tree: Call, subject: str) -> Call:
 
 def returned(call: Call) -> str:
     """A sentence that claims the shape of what the call returned; "" where it returned no tensor."""
-    values: Sequence[Value] = call.output if isinstance(call.output, tuple) else (call.output,)
-    axes = iter(call.output_axes)
-    for index, value in enumerate(values):
-        names = next(axes, None) if isinstance(value, TensorValue) or len(call.output_axes) == len(values) else None
+    for name, value, axes in members("return", call.output, call.output_axes):
         if isinstance(value, TensorValue):
-            name = f"return[{index}]" if isinstance(call.output, tuple) else "return"
-            equal = f" = ({', '.join(names)}{',' if len(names) == 1 else ''})" if names else ""
-            return f"返回 `{name} {tuple(value.shape)}{equal}`。"
+            equal = f" = ({', '.join(axes)}{',' if len(axes) == 1 else ''})" if axes else ""
+            return f"返回 `{name} {shape_text(value.shape)}{equal}`。"
     return ""
 
 
@@ -102,7 +100,7 @@ def pieces(source: Function, executed: set[int]) -> Iterator[str]:
         if node.number not in executed or isinstance(node.tree, (ast.FunctionDef, ast.ClassDef)):
             continue
         follows = group and node.block == group[-1].block and node.index == group[-1].index + 1
-        if group and (node.compound or not follows or len(group) == MOST):
+        if group and (node.compound or not follows or len(group) == LONGEST_EXPLAINED):
             yield "\n".join(source.excerpt(one) for one in group)
             group = []
         if isinstance(node.tree, (ast.Match, ast.Try)):  # whose cases and handlers cannot be left out

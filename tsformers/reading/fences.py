@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from tsformers.reading.failure import Failure
 from tsformers.reading.places import Source
 
+STAND_IN = "tsf"  # language of the fences that stand for HTML, and option that names a recorded output
 OURS = ("pass", "of", "toy", "raises", "why")
 SHOWN = ("title", "linenums", "hl_lines")
 EXEC = ("exec", "id", "idprefix", "html", "source", "result", "updatetoc", "tabs", "width")
@@ -35,6 +36,11 @@ OF_KIND = {
     "other": ("why", *SHOWN),
 }
 KIND_NAMES = {"quote": "引用围栏", "exec": "执行围栏", "example": "pycon 围栏", "other": "这种围栏"}
+
+
+def stand_in(key: str) -> str:
+    """A fence, in lines of its own, that the site replaces by the HTML of ``key``."""
+    return f'\n\n```{STAND_IN} key="{key}"\n```\n\n'
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,13 @@ from pymdownx.superfences import SuperFencesException
 from tsformers.reading.built import Dead, dead_links
 from tsformers.reading.coverage import summary_lines
 from tsformers.reading.failure import Failure
+from tsformers.reading.fences import STAND_IN, stand_in
 from tsformers.reading.links import DeadLink, Library
 from tsformers.reading.notebook import cells, notebook, script
 from tsformers.reading.offline import write_zip
 from tsformers.reading.page import Link, read_page
 from tsformers.reading.preview import Preview
-from tsformers.reading.render import ATTRIBUTE, FENCE, Rendered, Site, render
+from tsformers.reading.render import ATTRIBUTE, Rendered, Site, render
 from tsformers.reading.report import as_json, summary
 from tsformers.reading.revision import Revision, report_address, revision
 from tsformers.reading.run import Result, check_pages
@@ -75,7 +76,7 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
 
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
         fences = config.mdx_configs.setdefault("pymdownx.superfences", {}).setdefault("custom_fences", [])
-        fences.append({"name": FENCE, "class": FENCE, "validator": _keyed, "format": self._fragment})
+        fences.append({"name": STAND_IN, "class": STAND_IN, "validator": _keyed, "format": self._fragment})
         formatters["python"] = self._recorded
         folder = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
         self.terms = term_meanings(load_settings(Path(config.docs_dir)))
@@ -162,7 +163,7 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
     def _fence(rendered: Rendered, key: str, html: str) -> str:
         """A fence that stands for a block of HTML of the page."""
         rendered.fragments[key] = html
-        return f'\n\n```{FENCE} key="{key}"\n```\n\n'
+        return stand_in(key)
 
     def _marks(self, page: SitePage) -> dict[str, Callable[[], str]]:
         """What stands for a mark that a page of the site holds."""
@@ -363,7 +364,7 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
 
     def _recorded(self, **options: Any) -> str:
         """markdown-exec's formatter for python: hand it the recorded output instead of running anything."""
-        key = options.get("extra", {}).pop(FENCE, "")
+        key = options.get("extra", {}).pop(STAND_IN, "")
         output = self._look_up(key, "outputs")
         return base_format(language="python", run=lambda code, **extra: output, **options)
 

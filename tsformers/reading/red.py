@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from tsformers.reading.failure import Failure
+from tsformers.reading.fences import stand_in
 from tsformers.reading.page import Page, Prose, Span
 from tsformers.reading.places import Source
 
@@ -25,10 +26,10 @@ class Marks:
     keys: dict[Failure, str] = field(default_factory=dict)
 
 
-def marks(page: Page, failures: Sequence[Failure], prefix: str, *, attribute: str, fence: str) -> Marks:
+def marks(page: Page, failures: Sequence[Failure], prefix: str, *, attribute: str) -> Marks:
     """A mark for every failure that has a place which can carry one.
 
-    ``attribute`` keys a code span, ``fence`` is the language of the fences that stand for HTML.
+    ``attribute`` keys a code span.
     """
     found = Marks()
     starts = [line.start for line in Source(page.path, page.text).lines]
@@ -56,7 +57,7 @@ def marks(page: Page, failures: Sequence[Failure], prefix: str, *, attribute: st
         elif step_there.column == 1:  # in a container the lines below would need its prefix
             found.blocks[key] = _box(key, wrong)
             end = step_there.end
-            found.edits.append((end, end, f'\n\n```{fence} key="{key}"\n```\n\n'))
+            found.edits.append((end, end, stand_in(key)))
         else:
             continue
         found.keys.update(dict.fromkeys(wrong, key))

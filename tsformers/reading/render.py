@@ -10,14 +10,13 @@ from html import escape
 from tsformers.reading import show
 from tsformers.reading.claims import Claim, parse
 from tsformers.reading.failure import Failure
-from tsformers.reading.fences import EXEC, OURS
+from tsformers.reading.fences import EXEC, OURS, STAND_IN, stand_in
 from tsformers.reading.page import Fence, Heading, Link, Page, Span
 from tsformers.reading.record import Call, Evidence, Quote, Reading, Subject
 from tsformers.reading.red import failures_html, marks
 from tsformers.reading.slugs import attributes_at, given_id, outline, shown_name
 from tsformers.reading.standard import MARK, derived_part, marked, section_end, steps_section
 
-FENCE = "tsf"  # language of the fences that stand for a fragment, and option that names a recorded output
 ATTRIBUTE = "data-tsf"
 HIDDEN = re.compile(r"^[ \t>]*(?:`{3,}|~{3,})[ \t]*(python\b[^\r\n]*\bexec=[^\r\n]*)", re.MULTILINE)
 
@@ -72,7 +71,7 @@ class _Renderer:
         self.result = Rendered("", {}, {}, {})
         self.words = show.words_of(reading)
         self.failures = failures
-        self.red = marks(page, failures, prefix, attribute=ATTRIBUTE, fence=FENCE)
+        self.red = marks(page, failures, prefix, attribute=ATTRIBUTE)
 
     def render(self) -> Rendered:
         if self.failures:
@@ -110,7 +109,7 @@ class _Renderer:
         """A fence that stands for a block of HTML, in paragraphs of its own."""
         key = self._key(name)
         self.result.fragments[key] = html
-        self.edits.append((at, at, f'\n\n```{FENCE} key="{key}"\n```\n\n'))
+        self.edits.append((at, at, stand_in(key)))
 
     def _failed(self) -> None:
         self.edits += self.red.edits
@@ -184,11 +183,11 @@ class _Renderer:
         if quote is not None:
             key = self._key(f"q{index}")
             self.result.fragments[key] = self._card(quote, fence, key)
-            self.edits.append((fence.info, fence.info_end, f'{FENCE} key="{key}"'))
+            self.edits.append((fence.info, fence.info_end, f'{STAND_IN} key="{key}"'))
         elif index in self.reading.outputs:
             key = self._key(f"e{index}")
             self.result.outputs[key] = self._filled(index, fence)
-            self.edits.append((fence.info, fence.info_end, _info(fence, f' {FENCE}="{key}"')))
+            self.edits.append((fence.info, fence.info_end, _info(fence, f' {STAND_IN}="{key}"')))
         elif fence.kind == "exec":  # of a page that stopped before
             self.edits.append((fence.info, fence.info_end, f'{fence.language} title="没有运行到这里"'))
         elif any(name in fence.options for name in OURS):
@@ -203,7 +202,7 @@ class _Renderer:
                 return html
             key = self._key(f"e{index}-{match.start()}")
             self.result.fragments[key] = html
-            return f'\n\n```{FENCE} key="{key}"\n```\n\n'
+            return stand_in(key)
 
         text = self.reading.outputs[index].text
         return MARK.sub(part, text if "result" in fence.options else show.shaded(text))

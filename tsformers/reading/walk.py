@@ -270,8 +270,7 @@ class Walker:
         """Refuse a name of the configuration with another value: claims of that name would speak of the page's own."""
         if not self.reads:
             return
-        toy = self.toys[self.place.toy if self.place is not None else self.homes[0]]
-        sizes = {**toy.cases[0].axes, **toy.cases[0].sizes}
+        sizes = self._standing().sizes
         for name in sorted(bound_names(fence.code) & sizes.keys() & self.names.keys()):
             value = self.names[name]
             if type(value) is int and value != sizes[name]:

@@ -93,6 +93,7 @@ def _write(docs: Path, options: argparse.Namespace) -> int:
 
 def _list(docs: Path) -> int:
     from tsformers.reading.overview import tree_of
+    from tsformers.reading.show.tree import is_torch
     from tsformers.reading.toys import run_toy
 
     everywhere = _pages(docs)
@@ -102,7 +103,7 @@ def _list(docs: Path) -> int:
         tree = tree_of(run_toy("", toy, []), []) if toy else None
         if tree is None:
             continue
-        calls = {call.function: call for call in reversed(list(tree.all())) if not call.function.startswith("torch.")}
+        calls = {call.function: call for call in reversed(list(tree.all())) if not is_torch(call)}
         missing = [call for call in tree.all() if calls.get(call.function) is call and call.function not in read]
         print(f"{folder.name}（{toy}）：{len(calls)} 个函数，{len(missing)} 个还没有页")
         for call in missing:
