@@ -202,6 +202,17 @@ def test_declared_variables(root, monkeypatch):
     assert not check(root).reused
 
 
+def test_what_torch_sets_when_it_is_imported_is_no_change(root, monkeypatch):
+    """Another test, or whoever uses the checker from Python, may import torch between two checks."""
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+    check(root)
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "/elsewhere")
+    assert check(root).reused
+    monkeypatch.setenv("TORCH_LOGS", "-all")
+    found = check(root)
+    assert not found.reused and "TORCH_LOGS changed" in found.reason
+
+
 def test_a_version_of_a_package(root):
     write(root, {"made_up-1.0.dist-info/METADATA": "Name: made-up\nVersion: 1.0\n"})
     code = "from importlib.metadata import version\nprint(version('made-up'))"

@@ -32,6 +32,8 @@ FOLDER = Path(OURS) / "reading"
 # Variables that the interpreter, the loader and torch read as they start, before a page's environment is set.
 EARLY = ("PYTHON", "LD_", "DYLD_", "MALLOC_", "GLIBC_", "OMP_", "KMP_", "MKL_", "OPENBLAS", "NPY_", "TORCH", "PYTORCH",
          "ATEN_", "DNNL_", "ONEDNN_")  # fmt: skip
+# Set by torch itself as it is imported, at whatever moment that is, and in each page's process to the page's own folder.
+OWN = frozenset({"TORCHINDUCTOR_CACHE_DIR"})
 DISTRIBUTION = re.compile(r"(?P<name>.+?)(?:-[^-]*)?\.(?:dist-info|egg-info|egg-link|pth)")
 
 
@@ -93,7 +95,8 @@ def fixed() -> dict[str, str]:
     engine = Path(reaching.ENGINE)
     files = sorted([*engine.rglob("*.py"), engine.parent / "axes.py"])  # the one module outside that the engine imports
     digests = [[file.name, reaching.content(str(file))] for file in files]
-    early = {name: value for name, value in os.environ.items() if name.startswith(EARLY) and name not in PINNED}
+    told = {name: value for name, value in os.environ.items() if name not in PINNED and name not in OWN}
+    early = {name: value for name, value in told.items() if name.startswith(EARLY)}
     return {
         "Python": json.dumps([sys.version, sys.executable, sys.flags, sys.platform, platform.machine()]),
         "the checker": _digest(json.dumps(digests)),
