@@ -35,6 +35,7 @@ class ConvLayer(nn.Module):
         self.maxPool = nn.MaxPool1d(kernel_size=3, stride=2, padding=1)
 
     def forward(self, x: Float[Tensor, "B L d_model"]) -> Float[Tensor, "B enc_seq d_model"]:
+        """Fewer tokens, each the largest, feature by feature, of neighbouring steps; the ends see each other."""
         x = self.downConv(x.permute(0, 2, 1))  # [B, d_model, conv_len]
         x = self.norm(x)
         x = self.activation(x)
