@@ -25,6 +25,7 @@ from mkdocs.structure.pages import Page as SitePage
 from mkdocs.utils import get_relative_url
 from pymdownx.superfences import SuperFencesException
 
+from tsformers.reading import late
 from tsformers.reading.built import Dead, dead_links
 from tsformers.reading.coverage import summary_lines
 from tsformers.reading.failure import Failure
@@ -261,7 +262,13 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
                 f"{page.file.src_uri}: {len(missing)} verified claims are lost in rendering: {sorted(missing)}"
             )
         words = {**self.terms, **words_of(self.results[page.file.src_uri].reading)}
-        return html + glossary(html, words)
+        return html + glossary(html + "".join(rendered.fragments.values()), words)
+
+    @event_priority(-100)  # after the search
+    def on_page_context(self, context: Any, *, page: SitePage, config: MkDocsConfig, nav: Navigation) -> None:
+        rendered = self.rendered.get(page.file.src_uri)
+        if rendered is not None and page.content is not None:
+            page.content = late.put_in(page.content, rendered.fragments)
 
     def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment:
         env.trim_blocks = env.lstrip_blocks = True  # the theme's own lines leave 10 kB of blanks in every page
@@ -360,7 +367,7 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
     def _fragment(
         self, source: str, language: str, css_class: str, options: dict[str, Any], md: Any, **kwargs: Any
     ) -> str:
-        return self._look_up(options["key"], "fragments")
+        return late.place(options["key"], self._look_up(options["key"], "fragments"))
 
     def _recorded(self, **options: Any) -> str:
         """markdown-exec's formatter for python: hand it the recorded output instead of running anything."""
