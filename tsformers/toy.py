@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol, cast
 
 import torch
@@ -117,13 +118,18 @@ def one_decimals(name: str, *shape: int, largest: float = 0.5) -> Tensor:
 
     ``state = (1103515245 * state + 12345) % 2**31``, started at the CRC-32 of the name; each state gives one number.
     """
-    span = round(largest * 10)
+    tenths = _tenths(name, torch.Size(shape).numel(), round(largest * 10))
+    return torch.tensor(tenths, dtype=torch.float64).reshape(shape) / 10
+
+
+@cache  # a page builds its toy again and again
+def _tenths(name: str, count: int, largest: int) -> list[int]:
     state = zlib.crc32(name.encode())
     tenths = []
-    for _ in range(torch.Size(shape).numel()):
+    for _ in range(count):
         state = (1103515245 * state + 12345) % 2**31
-        tenths.append((state >> 16) % (2 * span + 1) - span)
-    return torch.tensor(tenths, dtype=torch.float64).reshape(shape) / 10
+        tenths.append((state >> 16) % (2 * largest + 1) - largest)
+    return tenths
 
 
 def fixed_draw(high: int, size: tuple[int, int]) -> Tensor:
