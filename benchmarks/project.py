@@ -41,7 +41,7 @@ def make_project(folder: Path, count: int) -> list[Path]:
     They are whole sets of ours, so that their links to each other lead somewhere. Other pages that they link to lie
     beside each set, with nothing but their headings.
     """
-    for name in ("tsformers", "overrides", "benchmarks"):
+    for name in ("tsformers", "overrides", "benchmarks", "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "docs/terms.yml"):
         (folder / name).parent.mkdir(exist_ok=True)

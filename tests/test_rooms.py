@@ -24,6 +24,7 @@ RUNNERS = frozenset(
         "alike",
         "blocks",
         "calls",
+        "children",
         "effect",
         "overview",
         "classify",
@@ -31,9 +32,11 @@ RUNNERS = frozenset(
         "comments",
         "draft",
         "evaluate",
+        "family",
         "hermetic",
         "moment",
         "position",
+        "prepare",
         "process",
         "run",
         "snapshot",
@@ -41,7 +44,7 @@ RUNNERS = frozenset(
         "toys",
         "trace",
     }
-    | {"walk", "watch"}
+    | {"walk", "warm", "watch"}
 )
 ADAPTERS = frozenset(
     {"__main__", "commands", "fix", "formats", "mkdocs", "mutate", "preview", "report", "shards", "source_mutation"}

@@ -15,7 +15,6 @@ import pytest
 import tsformers
 from tests.reading.checking import block
 from tsformers.reading import page as pages
-from tsformers.reading import run as running
 from tsformers.reading.__main__ import main
 from tsformers.reading.commands import BROKEN, GREEN, RED, USAGE
 from tsformers.reading.failure import KINDS, Failure
@@ -229,7 +228,6 @@ def test_a_failure_of_the_checker_in_the_process_of_a_page(tmp_path, monkeypatch
     (tmp_path / "a.md").write_text(block("a = 1"), encoding="utf-8")
     known = pages.read_page
     monkeypatch.setattr(pages, "read_page", lambda *given, **named: replace(known(*given, **named), front=None))
-    monkeypatch.setattr(running, "check_page", lambda found, settings, context: running._run(found, settings, context))
     assert main(["check", "a.md"]) == BROKEN
     assert "NoneType" in capsys.readouterr().err
 

@@ -194,8 +194,9 @@ def test_a_call_is_chosen_by_owner_and_number():
 def test_a_call_that_is_not_made_is_an_error():
     toy = sample_toys.mixer()
     with pytest.raises(NotCalled) as error:
-        record(lambda: toy.call(*toy.args), [Target(sample_toys.Mixer.forward, call=3)])
-    assert error.value.calls == 1
+        record(lambda: toy.call(*toy.args), [Target(sample_toys.Mixer.forward, call=n) for n in (1, 3)])
+    assert error.value.calls == [1, 1]
+    assert [recording is None for recording in error.value.recordings] == [False, True]
 
 
 def generator(n):

@@ -6,14 +6,16 @@ NaN is like NaN and not like zero; zero is not like minus zero. A thing that hol
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
 
 _ITSELF = (type, ModuleType, FunctionType, BuiltinFunctionType)  # copies of these are the things themselves
+_INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _PLAIN = (str, bytes, bytearray, range, slice, frozenset, set, torch.dtype, torch.device, torch.layout)
 _OF_MODULES = frozenset(vars(torch.nn.Module()))  # what every module holds: parameters, buffers, hooks, training
 
@@ -71,6 +73,8 @@ def _parts(left: Any, right: Any) -> list[tuple[Any, Any]] | None:
 
 def _and_own(left: Any, right: Any, pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]] | None:
     """``pairs``, and those of the attributes."""
+    if type(left) in (dict, list, tuple) or (type(left) is OrderedDict and not vars(left) and not vars(right)):
+        return pairs  # the most of all things compared have none
     ours, theirs = dict(_attributes(left)), dict(_attributes(right))
     if ours.keys() != theirs.keys():
         return None
@@ -82,11 +86,18 @@ def _attributes(thing: Any) -> Iterator[tuple[str, Any]]:
         # What a module keeps for itself beside what all modules have is its cache.
         if not isinstance(thing, torch.nn.Module) or not name.startswith("_") or name in _OF_MODULES:
             yield name, value
-    for kind in type(thing).__mro__:
-        slots = vars(kind).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__dict__", "__weakref__") and hasattr(thing, name):
-                yield name, getattr(thing, name)
+    for name in _slots(thing.__class__):
+        if hasattr(thing, name):
+            yield name, getattr(thing, name)
+
+
+@cache
+def _slots(kind: type) -> tuple[str, ...]:
+    found: list[str] = []
+    for base in kind.__mro__:
+        slots = vars(base).get("__slots__", ())
+        found += [slots] if isinstance(slots, str) else slots
+    return tuple(name for name in found if name not in ("__dict__", "__weakref__"))
 
 
 def _of_tensors(left: torch.Tensor, right: torch.Tensor) -> list[tuple[Any, Any]] | None:
@@ -99,6 +110,10 @@ def _of_tensors(left: torch.Tensor, right: torch.Tensor) -> list[tuple[Any, Any]
     return [*grads, *((ours[name], theirs[name]) for name in ours)] if ours.keys() == theirs.keys() else None
 
 
+def _bits(values: torch.Tensor) -> torch.Tensor:
+    return values.view(_INTEGERS[values.element_size()])
+
+
 def _same_elements(left: torch.Tensor, right: torch.Tensor) -> bool:
     if left.device.type == "meta":
         return True  # which has no elements
@@ -108,6 +123,8 @@ def _same_elements(left: torch.Tensor, right: torch.Tensor) -> bool:
         left, right = left.dequantize(), right.dequantize()
     if left.layout is not torch.strided:
         left, right = left.to_dense(), right.to_dense()
+    if left.is_floating_point() and torch.equal(_bits(left), _bits(right)):
+        return True
     if left.is_complex():
         left, right = torch.view_as_real(left.resolve_conj()), torch.view_as_real(right.resolve_conj())
     same = left == right

@@ -94,7 +94,8 @@ class Namespace(dict[str, Any]):
             for name in frame:
                 self.pop(name, None)
             self.update(hidden)
-            changed += [name for name, value in frame.items() if not alike(value, shown[name])]
+            if not alike([*frame.values()], [*shown.values()]):  # what several names share is looked at once
+                changed += [name for name, value in frame.items() if not alike(value, shown[name])]
             if changed:
                 self.copies.clear()
 

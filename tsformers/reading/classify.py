@@ -9,6 +9,7 @@ import re
 import tokenize
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -202,6 +203,7 @@ def _shadowed(claim: Claim, standing: Standing) -> tuple[tuple[str, int, int], .
     )
 
 
+@cache  # of whole classes, too
 def tokens(text: str) -> tuple[str, ...]:
     """The tokens of Python text that mean something; of text that does not tokenise, what comes before it breaks."""
     found = []

@@ -13,7 +13,7 @@ import importlib.util
 import os
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
 from types import FrameType
@@ -265,15 +265,28 @@ def _wrap(module: Any, name: str, wrapper: Callable[[Callable[..., Any]], Callab
             known.add(wrapped)
 
 
+_installed: set[str] = set()  # names of modules of the warm process that are not the project's own
+
+
+def note_modules() -> None:
+    """Tell the modules that are there from the project's own once, in the process that the pages' are forked from."""
+    _installed.update(sys.modules.keys() - _tracked(sys.modules))
+
+
+def _tracked(modules: Iterable[str]) -> list[str]:
+    """The modules whose file is the project's own, or the machine's."""
+    files = {name: getattr(sys.modules[name], "__file__", None) for name in modules}
+    main = ("__main__", "__mp_main__")
+    return [name for name, file in files.items() if isinstance(file, str) and name not in main and tracked(file)]
+
+
 def forget_modules() -> None:
     """Let what the warm process imported of the project be imported anew, from source: it may have been edited since.
 
     The engine itself stays. Byte code is not read for the project's own files: it is told from stale by whole seconds.
     """
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if isinstance(file, str) and name not in ("__main__", "__mp_main__") and tracked(file):
-            del sys.modules[name]
+    for name in _tracked(sys.modules.keys() - _installed):
+        del sys.modules[name]
     package = importlib.import_module(__name__.split(".")[0])
     package.reading = sys.modules[__name__.rpartition(".")[0]]  # type: ignore[attr-defined]
     importlib.invalidate_caches()

@@ -88,16 +88,17 @@ class Cage:
 
     def __init__(self, memory: float) -> None:
         """``memory``: MiB beyond what the process uses now."""
-        self.memory = memory
+        self.most = int(memory * 2**20)  # bytes
+        if sys.platform == "linux":
+            with open("/proc/self/statm", encoding="ascii") as file:
+                self.most += int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
     def close(self) -> None:
         if sys.platform != "linux":
             return
         import resource
 
-        with open("/proc/self/statm", encoding="ascii") as file:
-            used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        self._limit(resource.RLIMIT_AS, used + int(self.memory * 2**20))
+        self._limit(resource.RLIMIT_AS, self.most)
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write beyond the limit is an error, not an end
         self._limit(resource.RLIMIT_FSIZE, 0)
         self._limit(resource.RLIMIT_CORE, 0)

@@ -19,7 +19,7 @@ from tsformers.reading.executed import executed_lines, executed_statements
 from tsformers.reading.page import Page
 from tsformers.reading.record import Call, Executed, Statement, Subject
 from tsformers.reading.settings import Settings
-from tsformers.reading.statements import Function, parsed
+from tsformers.reading.statements import Function, classes_in
 from tsformers.reading.steps import steps
 from tsformers.reading.toys import Reads, ToyRun
 
@@ -33,9 +33,9 @@ def vocabulary(page: Page, reads: Sequence[Reads], settings: Settings) -> Vocabu
     sources = []
     for line in reads:
         text = line.source.source
-        for node in ast.walk(parsed(line.source.file)[1]):
-            if isinstance(node, ast.ClassDef) and node.name == line.source.owner:
-                text = ast.get_source_segment(line.source.text, node) or text
+        owner = classes_in(line.source.file).get(line.source.owner)
+        if owner is not None:
+            text = "\n".join(line.source.lines[owner.lineno - 1 : owner.end_lineno])
         sources.append(tokens(text))
     terms = settings.known_terms | frozenset(page.front.terms)
     return Vocabulary(tuple(sources), settings.pages, terms, settings.root)
@@ -47,18 +47,25 @@ def namer_of(run: ToyRun) -> AxisNamer:
 
 def tree_of(run: ToyRun, reads: Sequence[Reads]) -> Call | None:
     """The call tree of a toy's run."""
-    runs = [(_runner(case.toy), case.toy.call) for case in run.cases]
-    return call_tree(runs, _package_folder(run, reads), namer_of(run))
+    folder = _package_folder(run, reads)
+    if ("tree", folder) not in run.known:
+        runs = [(_runner(case.toy), case.toy.call) for case in run.cases]
+        run.known["tree", folder] = call_tree(runs, folder, namer_of(run))
+    tree: Call | None = run.known["tree", folder]
+    return tree
 
 
 def executed_by(run: ToyRun, reads: Sequence[Reads], settings: Settings) -> tuple[Executed, ...]:
     """What a toy's run executes of the package read; of the code that makes the toy nothing."""
     toy = Path(getattr(sys.modules.get(run.spec.partition(":")[0]), "__file__", None) or "").resolve()
     own = {line.source.file.resolve() for line in reads}
-    with torch.no_grad():
-        lines = executed_lines(_runner(run.cases[0].toy), _package_folder(run, reads))
+    folder = _package_folder(run, reads)
+    if ("executed", folder) not in run.known:
+        with torch.no_grad():
+            lines = executed_lines(_runner(run.cases[0].toy), folder)
+        run.known["executed", folder] = executed_statements(lines)
     found = []
-    for function, numbers in executed_statements(lines):
+    for function, numbers in run.known["executed", folder]:
         if function.file.resolve() == toy and toy not in own:
             continue
         nodes = [function.nodes[number] for number in numbers]
@@ -114,9 +121,9 @@ def subject_record(
 def _original(function: Function, sources: Mapping[str, str]) -> tuple[str, str] | None:
     """Name and address of the code that a function follows, from "Source: ``symbol`` in NAME's ``file``" in a docstring."""
     texts = [ast.get_docstring(function.tree) or ""]
-    for node in ast.walk(parsed(function.file)[1]):
-        if isinstance(node, ast.ClassDef) and node.name == function.owner:
-            texts.append(ast.get_docstring(node) or "")
+    owner = classes_in(function.file).get(function.owner)
+    if owner is not None:
+        texts.append(ast.get_docstring(owner) or "")
     for text in texts:
         found = SOURCE.search(text)
         if found is not None and found["name"] in sources:

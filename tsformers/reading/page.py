@@ -122,6 +122,11 @@ class FrontMatter:
         """Whether a malformed claim is an error: on a page with a toy, whether or not it reads a function."""
         return bool(self.reads or self.toy or self.toys)
 
+    @property
+    def all_toys(self) -> dict[str, str]:
+        """The toys by name; the page's own has the empty one."""
+        return {"": self.toy, **self.toys} if self.toy else dict(self.toys)
+
 
 @dataclass(frozen=True)
 class Page:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import locale
 import os
-import random
 import shutil
 import signal
 import sys
@@ -16,7 +14,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tsformers.reading.failure import Failure
 from tsformers.reading.limits import Cage, TimeUp, out_of_memory
@@ -24,38 +22,57 @@ from tsformers.reading.page import Fence, Page, Span
 from tsformers.reading.record import Evidence, Reading
 from tsformers.reading.settings import Settings
 
+if TYPE_CHECKING:  # these need torch, which only the child has
+    from tsformers.reading.hermetic import Guard
+    from tsformers.reading.prepare import Prepared
+
 STAND_IN = "page"  # what stands in a report for the name of the page's own folder, another one at each run
 
 
 def run_in_process(
     page: Page, settings: Settings, path: Sequence[str], environment: Mapping[str, str], pipe: Connection
 ) -> None:
-    """Entry of the child: run ``page`` with this ``path`` of modules and no other ``environment``.
+    """Entry of the child: run ``page`` with this ``path`` of modules and no other ``environment``; sends as ``read``."""
+    guard = begin(page.path, path, environment)
+    cage = Cage(settings.memory_limit)
+    alarm(settings.time_limit)
+    read(page, settings, pipe, guard, cage)
+    os.chdir("/")
+    shutil.rmtree(guard.folder, ignore_errors=True)
 
-    Sends ("ready",), then ("step", index) before each step, then ("done", reading, failures, reached). Where the checker
-    itself fails the last word is ("broken", traceback).
-    """
+
+def begin(name: str, path: Sequence[str], environment: Mapping[str, str]) -> Guard:
+    """Make this process fit for a page: all that is global pinned, in an empty folder, with a guard, which is open yet."""
     from tsformers.reading.hermetic import Guard
-    from tsformers.reading.walk import Walker
 
     if hasattr(os, "setpgrp"):
         os.setpgrp()  # so that what the page starts ends with it
     _silence()
     folder = tempfile.mkdtemp(prefix="page-")
     _pin(folder, path, environment)
-    guard = Guard(page.path, folder)
+    guard = Guard(name, folder)
     guard.install()
+    return guard
+
+
+def read(
+    page: Page, settings: Settings, pipe: Connection, guard: Guard, cage: Cage, prepared: Prepared | None = None
+) -> None:
+    """Run ``page``; what is ``prepared`` of it is done already.
+
+    Sends ("ready", process), then ("step", index) before each step, then ("done", reading, failures, reached). Where the
+    checker itself fails the last word is ("broken", traceback).
+    """
+    from tsformers.reading.walk import Walker
 
     def progress(index: int) -> None:
         guard.look_for_strays()
         guard.step = index  # -1 before the first step, when the toys run
         pipe.send(("step", index))
 
-    walker = Walker(page, settings, progress)
+    walker = Walker(page, settings, progress, prepared)
     guard.exchanging = walker.exchanging
-    cage = Cage(settings.memory_limit)
-    _alarm(settings.time_limit)
-    pipe.send(("ready",))
+    pipe.send(("ready", os.getpid()))
     failures: list[Failure] = []
     try:
         cage.close()
@@ -64,7 +81,7 @@ def run_in_process(
     except TimeUp as error:
         failures.append(_late(page, guard.step, error, settings))
     except Exception as error:
-        _alarm(0)
+        alarm(0)
         if not out_of_memory(error):
             guard.closed = False
             cage.open()
@@ -72,15 +89,13 @@ def run_in_process(
             return
         failures.append(memory(page.path, *place(page, guard.step), settings))
     finally:
-        _alarm(0)
+        alarm(0)
         cage.open()
         guard.look_for_strays()
         reached = guard.everything_reached()
         guard.closed = False
-        os.chdir("/")
-        shutil.rmtree(folder, ignore_errors=True)
     reading, failures = _with_hits(page, walker.reading, [*walker.failures, *failures], guard)
-    pipe.send(("done", *_without_folder(reading, failures, folder), reached))
+    pipe.send(("done", *_without_folder(reading, failures, guard.folder), reached))
     pipe.close()
 
 
@@ -95,6 +110,8 @@ def _silence() -> None:
 def _pin(folder: str, path: Sequence[str], environment: Mapping[str, str]) -> None:
     """Make everything global the same for each page, whatever its place in the order and whoever started the checker."""
     import torch
+
+    from tsformers.reading.prepare import seed
 
     os.environ.clear()
     own = {"HOME": folder, "TMPDIR": folder, "TORCHINDUCTOR_CACHE_DIR": folder, "PATH": os.defpath}
@@ -118,13 +135,10 @@ def _pin(folder: str, path: Sequence[str], environment: Mapping[str, str]) -> No
     torch.set_default_dtype(torch.float32)
     torch.set_printoptions(profile="default")
     torch.set_grad_enabled(True)
-    torch.manual_seed(0)
-    random.seed(0)
-    if "numpy" in sys.modules:
-        importlib.import_module("numpy.random").seed(0)
+    seed()
 
 
-def _alarm(seconds: float) -> None:
+def alarm(seconds: float) -> None:
     """Raise TimeUp after ``seconds``, 0: never; only where the system has such a clock."""
 
     def time_up(*_: Any) -> None:

@@ -1,35 +1,37 @@
-"""Pages -> results: each page in a process of its own, within a time limit, all failures of all pages together."""
+"""Pages -> results: run, judged, several at a time, all failures of all pages together."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
-import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from multiprocessing.context import BaseContext
 from pathlib import Path
-from types import ModuleType
+from queue import SimpleQueue
 from typing import Any
 
+from tsformers.reading.children import (
+    CheckerError,
+    Outcome,
+    module_path,
+    pinned_environment,
+    run_together,
+    warm_context,
+)
 from tsformers.reading.failure import Failure
 from tsformers.reading.links import with_links
 from tsformers.reading.page import Page, read_page
-from tsformers.reading.process import place, run_in_process, timeout
-from tsformers.reading.reached import Reached
 from tsformers.reading.record import Reading
 from tsformers.reading.reuse import Shelf, at_start
-from tsformers.reading.settings import PINNED, Settings, load_settings, page_environment
+from tsformers.reading.settings import Settings, load_settings, page_environment
 from tsformers.reading.verdict import judge_page
 
-GRACE = 1.0  # seconds beyond the limit before the process of a page is killed from outside
-START = 120.0  # seconds that a process may take until it is ready: the import of torch on a cold disk
+LARGEST_BATCH = 24  # pages that run one after the other in one process
 
 
 @dataclass
@@ -51,10 +53,6 @@ class Result:
 def runs(page: Page) -> bool:
     """Whether there is anything on a page to run."""
     return page.front.checked and bool(page.steps or page.front.toy)
-
-
-class CheckerError(RuntimeError):
-    """The checker itself failed in the process of a page; the message is the traceback from there."""
 
 
 def find_pages(paths: Sequence[str | Path]) -> list[tuple[Path, str]]:
@@ -99,35 +97,47 @@ def check_pages(
     at_start()
     settings = _settings(files, time_limit)
     shelves = {known.root: Shelf(module_path(known)) if reuse else None for known in settings}
-    with _environment():
-        context = _context()
-        results: dict[int, Result] = {}
-        with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-            futures = {
-                pool.submit(check_page, page, known, context, *filter(None, [shelves[known.root]])): index
-                for index, (page, known) in enumerate(zip(pages, settings, strict=True))
-            }
-            for future in as_completed(futures):
-                result = results[futures[future]] = _ended(future, pages[futures[future]])
-                done(result)
-                if stop_at_red and result.failures:
-                    break
-            begun = [future for future in futures if not future.cancel()]  # all at once, before another one begins
-            for future in begun:
-                if futures[future] not in results:
-                    results[futures[future]] = _ended(future, pages[futures[future]])
-                    done(results[futures[future]])
+    jobs = jobs or os.cpu_count() or 1
+    results: dict[int, Result] = {}
+    ended: SimpleQueue[tuple[int, Result | None]] = SimpleQueue()
+    stop = threading.Event()
+
+    def work(numbers: list[int], context: BaseContext) -> None:
+        known = settings[numbers[0]]
+        found = check_together([pages[number] for number in numbers], known, context, shelves[known.root])
+        for number in numbers:
+            try:
+                result = next(found) if not stop.is_set() else None
+            except Exception as error:
+                result = _broken(pages[number], error)
+            if result is not None and result.failures and stop_at_red:
+                stop.set()
+            ended.put((number, result))
+        found.close()
+
+    with pinned_environment(), ThreadPoolExecutor(jobs) as pool:
+        context = warm_context()
+        try:
+            for numbers in _batches(pages, settings, jobs):
+                pool.submit(work, numbers, context)
+            for _ in pages:
+                number, result = ended.get()
+                if result is not None:
+                    results[number] = result
+                    done(result)
+        finally:
+            stop.set()
     return [results[index] for index in sorted(results)]
 
 
-def _ended(future: Future[Result], page: Page) -> Result:
-    """A page's result; where the checker itself failed on it, that is the result, and the other pages keep theirs."""
-    try:
-        return future.result()
-    except Exception as error:
-        last = str(error).strip().split("\n")[-1]
-        failure = Failure(page.path, 1, 1, "exec", actual=last, message=f"检查器自身在这一页出错：{last}")
-        return Result(page, Reading(), [failure], error="".join(traceback.format_exception(error)))
+def _batches(pages: Sequence[Page], settings: Sequence[Settings], jobs: int) -> list[list[int]]:
+    """The pages in groups that run one after the other in one process: those with the same toys, but not too many."""
+    most = min(LARGEST_BATCH, -(-len(pages) // (4 * jobs)))
+    alike: dict[object, list[int]] = {}
+    for number, (page, known) in enumerate(zip(pages, settings, strict=True)):
+        alone = not runs(page) or page.look
+        alike.setdefault(number if alone else (id(known), *page.front.all_toys.items()), []).append(number)
+    return sorted(numbers[at : at + most] for numbers in alike.values() for at in range(0, len(numbers), most))
 
 
 def check_files(paths: Sequence[str | Path], **options: Any) -> list[Result]:
@@ -140,139 +150,91 @@ def check_page(
     page: Page, settings: Settings, context: BaseContext | None = None, shelf: Shelf | None = None
 ) -> Result:
     """Run and judge one page, with a ``shelf`` from the record that is kept there if it can be used."""
-    if not page.front.checked:
-        return Result(page, Reading(), sorted(page.problems), reason="left out by its front matter")
-    started = time.perf_counter()
-    reading, ran, reused, reason = _recorded(page, settings, context or _context(), shelf)
-    failures = [*page.problems, *ran]
-    failures += judge_page(page, reading, settings, failures)
-    reading.seconds = time.perf_counter() - started
-    return Result(page, reading, sorted(set(failures)), reused, reason)
+    return next(check_together([page], settings, context or warm_context(), shelf))
 
 
-def _recorded(
-    page: Page, settings: Settings, context: BaseContext, shelf: Shelf | None
-) -> tuple[Reading, list[Failure], bool, str]:
-    """The record of a page and what went wrong, whether it was there already, and why it was used or not."""
-    if not runs(page):
-        return Reading(), [], False, "nothing on it to run"
-    if shelf is None:
-        return *_run(page, settings, context)[:2], False, "records are not used"
+def check_together(
+    pages: Sequence[Page], settings: Settings, context: BaseContext, shelf: Shelf | None = None
+) -> Generator[Result]:
+    """Run and judge pages with the same toys, one after the other; the result of each.
+
+    Where the checker itself fails on a page, that is its result, and the others keep theirs.
+    """
     environment = page_environment(settings)
-    stored, reason = shelf.take(page, settings, environment)
-    if stored is not None:
-        return stored, [], True, reason
-    reading, failures, reached = _run(page, settings, context)
+    kept = [_kept(page, settings, environment, shelf) for page in pages]
+    outcomes = run_together([page for page, known in zip(pages, kept, strict=True) if known.must], settings, context)
+    with closing(outcomes):
+        for page, known in zip(pages, kept, strict=True):
+            started = time.perf_counter()
+            outcome = next(outcomes) if known.must else None
+            try:
+                result = _judged(page, settings, known, outcome)
+            except Exception as error:
+                result = _broken(page, error)
+            if shelf is not None and outcome is not None and not isinstance(outcome, CheckerError):
+                result.reason += _keep(page, settings, environment, shelf, outcome)
+            result.reading.seconds = time.perf_counter() - started
+            yield result
+
+
+def _broken(page: Page, error: Exception) -> Result:
+    last = str(error).strip().split("\n")[-1]
+    failure = Failure(page.path, 1, 1, "exec", actual=last, message=f"检查器自身在这一页出错：{last}")
+    return Result(page, Reading(), [failure], error="".join(traceback.format_exception(error)))
+
+
+def _keep(page: Page, settings: Settings, environment: Mapping[str, str], shelf: Shelf, outcome: Outcome) -> str:
+    """Keep the record of a page that ran without failure; what is to be said of it if that was not possible."""
+    reading, failures, reached = outcome
     if not failures and reached is not None:
         try:
             shelf.put(page, settings, environment, reading, reached)
         except OSError as error:
-            reason += f"; its record could not be kept: {error.strerror}"
-    return reading, failures, False, reason
+            return f"; its record could not be kept: {error.strerror}"
+    return ""
 
 
-def module_path(settings: Settings) -> list[str]:
-    """The path of modules in a page's process: the command's folder, the project's, then the interpreter's own.
+@dataclass(frozen=True)
+class _Kept:
+    """The record of a page if there is one to use, and why or why not; whether it ``must`` run."""
 
-    The folder of the script that started the interpreter is left out, so that every command gives the same.
-    """
-    script = os.path.dirname(os.path.realpath(sys.argv[0])) if os.path.isfile(sys.argv[0]) else ""
-    rest = [folder for folder in sys.path if folder and folder != script]
-    return list(dict.fromkeys([os.getcwd(), str(settings.root), *rest]))
+    must: bool
+    reading: Reading | None = None
+    reason: str = ""
+
+
+def _kept(page: Page, settings: Settings, environment: Mapping[str, str], shelf: Shelf | None) -> _Kept:
+    if not page.front.checked:
+        return _Kept(False, Reading(), "left out by its front matter")
+    if not runs(page):
+        return _Kept(False, Reading(), "nothing on it to run")
+    if shelf is None:
+        return _Kept(True, reason="records are not used")
+    stored, reason = shelf.take(page, settings, environment)
+    return _Kept(stored is None, stored, reason)
+
+
+def _judged(page: Page, settings: Settings, known: _Kept, outcome: Outcome | CheckerError | None) -> Result:
+    """Raises CheckerError: the checker itself failed in the process of the page."""
+    if isinstance(outcome, CheckerError):
+        raise outcome
+    reading, ran, _ = outcome if outcome is not None else (known.reading or Reading(), [], None)
+    failures = [*page.problems, *ran]
+    if page.front.checked:
+        failures += judge_page(page, reading, settings, failures)
+    reused = outcome is None and page.front.checked and runs(page)
+    return Result(page, reading, sorted(set(failures)), reused, known.reason)
 
 
 def _settings(files: Sequence[Path], time_limit: float | None) -> list[Settings]:
-    """The settings of each page, read once a folder."""
+    """The settings of each page, read once a folder; equal ones are one object."""
     found: dict[Path, Settings] = {}
     for file in files:
         if file.parent not in found:
-            found[file.parent] = _limited(load_settings(file), time_limit)
+            known = _limited(load_settings(file), time_limit)
+            found[file.parent] = next((other for other in found.values() if other == known), known)
     return [found[file.parent] for file in files]
-
-
-def _run(page: Page, settings: Settings, context: BaseContext) -> tuple[Reading, list[Failure], Reached | None]:
-    ours, theirs = context.Pipe(duplex=False)
-    given = (page, settings, module_path(settings), page_environment(settings), theirs)
-    process = context.Process(target=run_in_process, args=given)  # type: ignore[attr-defined]
-    with _without_main():
-        process.start()
-    theirs.close()
-    step = -1
-    deadline = time.monotonic() + START
-    try:
-        while True:
-            if not ours.poll(max(0.0, deadline - time.monotonic())):
-                return Reading(), [timeout(page.path, *place(page, step), settings)], None
-            try:
-                message = ours.recv()
-            except EOFError:
-                process.join(GRACE)
-                return Reading(), [_died(page, step, process.exitcode)], None
-            if message[0] == "ready":
-                deadline = time.monotonic() + settings.time_limit + GRACE
-            elif message[0] == "step":
-                step = message[1]
-            elif message[0] == "broken":
-                raise CheckerError(f"{page.path}: {message[1]}")
-            else:
-                return message[1], message[2], message[3]
-    finally:
-        ours.close()
-        if process.is_alive():
-            process.kill()
-        if hasattr(os, "killpg") and process.pid is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-        process.join()
-
-
-def _died(page: Page, step: int, code: int | None) -> Failure:
-    line, column = place(page, step)
-    how = f"退出码 {code}"
-    if code is not None and code < 0:
-        how = f"信号 {signal.Signals(-code).name}"
-    message = f"这一页的进程在这里结束了，没有交出结果（{how}）"
-    return Failure(page.path, line, column, "exit", actual=how, message=message)
 
 
 def _limited(settings: Settings, time_limit: float | None) -> Settings:
     return settings if time_limit is None else replace(settings, time_limit=time_limit)
-
-
-def _context() -> BaseContext:
-    """A warm server process to fork from on Linux; elsewhere one spawned process a page."""
-    if sys.platform != "linux":
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "torch._dynamo", "safetensors", "tsformers.reading.walk"])
-    return context
-
-
-_STARTING = threading.Lock()
-
-
-@contextmanager
-def _without_main() -> Iterator[None]:
-    """Start a process that does not run the program's own main module again: its imports are not the page's."""
-    with _STARTING:
-        main = sys.modules["__main__"]
-        sys.modules["__main__"] = ModuleType("__main__")
-        try:
-            yield
-        finally:
-            sys.modules["__main__"] = main
-
-
-@contextmanager
-def _environment() -> Iterator[None]:
-    """The environment that the server process and so every page inherits."""
-    before = {name: os.environ.get(name) for name in PINNED}
-    os.environ.update(PINNED)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

@@ -95,6 +95,12 @@ def parsed(file: Path) -> tuple[str, ast.Module]:
     return text, ast.parse(text)
 
 
+@cache
+def classes_in(file: Path) -> dict[str, ast.ClassDef]:
+    """The classes defined in a source file, by name."""
+    return {node.name: node for node in ast.walk(parsed(file)[1]) if isinstance(node, ast.ClassDef)}
+
+
 def without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
     first = body[0] if body else None
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):

@@ -6,7 +6,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import nn
@@ -56,10 +56,17 @@ class ToyRun:
     cases: list[Case] = field(default_factory=list)
     conditions: tuple[tuple[str, str], ...] = ()
     missing: dict[int, str] = field(default_factory=dict)  # lines of ``reads:`` that it does not call, and why
+    known: dict[object, Any] = field(default_factory=dict)  # what was found out of it, by what was asked
 
     def calls(self, number: int) -> bool:
         """Whether the toy itself, its first configuration, makes the call of a line of ``reads:``."""
         return self.cases[0].recordings[number] is not None
+
+    def of(self, numbers: Sequence[int]) -> ToyRun:
+        """The same run with these of its recordings alone, numbered anew."""
+        cases = [replace(case, recordings=[case.recordings[number] for number in numbers]) for case in self.cases]
+        missing = {new: self.missing[old] for new, old in enumerate(numbers) if old in self.missing}
+        return replace(self, cases=cases, missing=missing)
 
 
 def resolve(dotted: str) -> Any:
@@ -154,18 +161,18 @@ def _record(toy: Any, reads: Sequence[Reads]) -> tuple[list[Recording | None], d
             targets[number] = _target(toy, line)
         except ToyError as error:
             missing[number] = str(error)
-    while targets:
-        try:
-            recordings, _ = record(lambda: toy.call(*toy.args, **toy.kwargs), list(targets.values()))
-        except NotCalled as error:
-            absent = next(number for number, target in targets.items() if target == error.target)
-            line = reads[absent]
-            missing[absent] = f"玩具运行时没有第 {line.call} 次调用 {line.spec}，只调用了 {error.calls} 次"
-            del targets[absent]
-            continue
-        for number, recording in zip(targets, recordings, strict=True):
-            found[number] = recording
-        break
+    if not targets:
+        return found, missing
+    calls = [0] * len(targets)
+    made: Sequence[Recording | None]
+    try:
+        made, _ = record(lambda: toy.call(*toy.args, **toy.kwargs), list(targets.values()))
+    except NotCalled as error:
+        made, calls = error.recordings, error.calls
+    for number, recording, count in zip(targets, made, calls, strict=True):
+        found[number], line = recording, reads[number]
+        if recording is None:
+            missing[number] = f"玩具运行时没有第 {line.call} 次调用 {line.spec}，只调用了 {count} 次"
     return found, missing
 
 

@@ -58,11 +58,14 @@ class Target:
 
 
 class NotCalled(LookupError):
-    """The run never made the call that was to be recorded; ``calls`` tells how many there were."""
+    """The run did not make all calls that were to be recorded: ``recordings`` holds None for those it did not make.
 
-    def __init__(self, target: Target, calls: int) -> None:
+    ``calls`` tells how many there were of each target's function, on its owner.
+    """
+
+    def __init__(self, recordings: list[Recording | None], calls: list[int]) -> None:
         super().__init__(calls)
-        self.target = target
+        self.recordings = recordings
         self.calls = calls
 
 
@@ -170,7 +173,7 @@ def record(run: Callable[[], object], targets: Sequence[Target]) -> tuple[list[R
     """Run ``run`` once, without gradients, and record the calls named by ``targets``; also what ``run`` returned.
 
     Raises:
-        NotCalled: the run did not make one of the calls.
+        NotCalled: the run did not make all of the calls.
         SourceError: a target has no source that can be read.
     """
     recorder = _Recorder(targets)
@@ -192,7 +195,7 @@ def record(run: Callable[[], object], targets: Sequence[Target]) -> tuple[list[R
         for plain, code in zip(functions, codes, strict=True):
             plain.__code__ = code
             plain.__globals__.pop(HOOK, None)
-    for target, calls, recording in zip(targets, recorder.calls, recorder.recordings, strict=True):
-        if recording is None:
-            raise NotCalled(target, calls)
-    return [recording for recording in recorder.recordings if recording is not None], result
+    recordings = [recording for recording in recorder.recordings if recording is not None]
+    if len(recordings) < len(targets):
+        raise NotCalled(recorder.recordings, recorder.calls)
+    return recordings, result

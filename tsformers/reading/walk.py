@@ -21,6 +21,7 @@ from tsformers.reading.moment import moment, own_names
 from tsformers.reading.overview import call_of, executed_by, namer_of, relative, subject_record, tree_of, vocabulary
 from tsformers.reading.page import Fence, Page, Span
 from tsformers.reading.position import Position, entry, executions, position
+from tsformers.reading.prepare import Prepared, seed, watched_of
 from tsformers.reading.quotes import Match, Piece, QuoteError, match_piece, nearest_line, parse_piece
 from tsformers.reading.record import (
     Call,
@@ -52,8 +53,12 @@ class _Place:
 class Walker:
     """Runs one page. ``progress`` is told the index of each step before it runs."""
 
-    def __init__(self, page: Page, settings: Settings, progress: Callable[[int], None]) -> None:
+    def __init__(
+        self, page: Page, settings: Settings, progress: Callable[[int], None], prepared: Prepared | None = None
+    ) -> None:
+        """``prepared``: what was done already for this page and others with its toys."""
         self.page = page
+        self.prepared = prepared or Prepared()
         self.settings = settings
         self.progress = progress
         self.reading = Reading()
@@ -75,9 +80,9 @@ class Walker:
         if not self._load():
             return self.reading
         front = self.page.front
-        read = [*(line.source.name for line in self.reads), front.toy, *front.toys.values()]
+        seed()  # whatever the toys drew
         try:
-            with watching(name.partition(":")[0] for name in read) as self.watch:
+            with watching(watched_of(front, self.reads), self.prepared.watch) as self.watch:
                 for index, step in enumerate(self.page.steps):
                     self.progress(index)
                     self._step(index, step)
@@ -110,15 +115,14 @@ class Walker:
         front = self.page.front
         for number, spec in enumerate(front.reads):
             try:
-                self.reads.append(parse_reads(spec))
+                self.reads.append(self.prepared.reads.get(spec) or parse_reads(spec))
             except ToyError as error:
                 self._front(f"reads.{number}", str(error), spec, error)
-        toys = {"": front.toy, **front.toys} if front.toy else dict(front.toys)
         if self.sound:
-            for name, spec in toys.items():
+            for name, spec in front.all_toys.items():
                 key = f"toys.{name}" if name else "toy"
                 try:
-                    self.toys[name] = run = run_toy(name, spec, self.reads)
+                    self.toys[name] = run = self.prepared.toy(name, self.reads) or run_toy(name, spec, self.reads)
                 except ToyError as error:
                     self._front(key, str(error), spec, error)
                     continue

@@ -11,7 +11,7 @@ import builtins
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
@@ -21,12 +21,15 @@ import torch
 from torch.nn.modules import module as hooks
 
 STANDARD = ("math", "cmath", "random", "operator", "functools", "itertools", "copy", "statistics")
-OTHERS = (*STANDARD, "fractions", "decimal", "numpy")
-# Parts of torch that nothing computes with unless it is compiled, distributed or exported: half of its attributes.
+OWN = __name__.split(".")[0]
+ALWAYS = frozenset({"torch", OWN, *STANDARD, "fractions", "decimal", "numpy"})  # top packages
+# Parts of torch and numpy that nothing computes with under that name: more than half of their attributes.
 ASIDE = re.compile(
     r"torch\.(?:_inductor|_dynamo|distributed|onnx|testing|fx|_functorch|_export|export|ao|quantization|package|_refs|_decomp|"
     r"_prims|_prims_common|cuda|xpu|mps|mtia|profiler|_higher_order_ops|utils|_subclasses|_guards|_logging|_library|_ops|"
-    r"_custom_op|compiler|jit|distributions|sparse|_numpy|_meta_registrations|contrib|multiprocessing|_C\..*)(?:\.|$)"
+    r"_custom_op|compiler|jit|distributions|sparse|_numpy|_meta_registrations|contrib|multiprocessing|_C\..*|"
+    r"return_types|types|library|hub|_native|_vendor|_strobelight|_dispatch|_weights_only_unpickler|accelerator|cpu)(?:\.|$)"
+    r"|numpy\.(?:_|lib|ma\b|matrixlib|dtypes|polynomial|ctypeslib|core|f2py|testing|typing|strings|char|rec)"
 )
 CORE = ("torch", "torch._C", "torch._tensor", "torch.nn.functional", "math")  # looked at after each claim
 # What Python itself writes into a class, when it is first copied, pickled, annotated or compared.
@@ -39,19 +42,16 @@ _BUILTINS = vars(builtins)
 MOST_USED = (torch.Tensor, torch.nn.Module)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Owner:
     """A module or class, and what its attributes were."""
 
     name: str
     thing: Any
+    now: Mapping[str, Any]  # its attributes themselves
     attributes: dict[str, Any]
-    bases: tuple[type, ...]  # of a class
+    bases: tuple[type, ...] | None  # of a class
     strict: bool  # numbers and containers count too; in torch they are its own state
-
-    @property
-    def now(self) -> Any:
-        return vars(self.thing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +72,13 @@ class Watch:
     """What torch, the interpreter and the packages ``of`` hold now; ``look`` gathers in ``found`` what was exchanged."""
 
     def __init__(self, of: Iterable[str]) -> None:
-        own = __name__.split(".")[0]
-        self._tops = {"torch", own, *OTHERS, *(name.split(".")[0] for name in of)}
+        self._tops = _tops(of)
         owners: dict[int, _Owner] = {}
-        for name, module in list(sys.modules.items()):
-            if module is builtins or not isinstance(module, ModuleType):
-                continue
-            if name.split(".")[0] in self._tops and not ASIDE.match(name):
-                strict = name.split(".")[0] not in ("torch", "numpy")
-                for owner in _owners(name, module, strict):
-                    owners.setdefault(id(owner.thing), owner)
+        for owner in _watched(self._tops):
+            owners.setdefault(id(owner.thing), owner)
         self._owners = list(owners.values())
         self._core = [owner for owner in self._owners if owner.name in CORE or owner.thing in MOST_USED]
-        self._core += [owner for owner in self._owners if owner.name.split(".")[0] == own]
+        self._core += [owner for owner in self._owners if owner.name.split(".")[0] == OWN]
         globally = {name: value for name, value in vars(hooks).items() if name.startswith("_global_")}
         self._hooks = {name: dict(value) for name, value in globally.items() if isinstance(value, dict)}
         self._modes = _modes()
@@ -92,6 +86,9 @@ class Watch:
         self._loaded = dict(sys.modules)
         self._exchanged: list[tuple[FunctionType, str, Any]] = []
         self.found: list[str] = []
+
+    def watches(self, of: Iterable[str]) -> bool:
+        return self._tops == _tops(of)
 
     def exchanging(self, function: object, part: object) -> None:
         """Note that a part of a function is about to be exchanged, which an audit event tells."""
@@ -108,10 +105,11 @@ class Watch:
             if name != "_" and _BUILTINS.get(name, _GONE) is not self._builtins[name]:
                 _BUILTINS[name] = self._builtins[name]
                 self.found += [f"builtins.{name}"]
-        if not core and any(sys.modules.get(name) is not module for name, module in self._loaded.items()):
+        if not core and not self._loaded.items() <= sys.modules.items():  # modules are equal if they are the same
             sys.modules.update(self._loaded)
             self.found.append("sys.modules")
-        changes = [change for owner in (self._core if core else self._owners) for change in _changed(owner)]
+        owners = self._core if core else self._owners
+        changes = [change for owner in _suspects(owners) for change in _changed(owner)]
         if self._exchanged:
             changes += self._parts()
         for change in changes:
@@ -138,13 +136,21 @@ class Watch:
         ]
 
 
+def _tops(of: Iterable[str]) -> set[str]:
+    return {*ALWAYS, *(name.split(".")[0] for name in of)}
+
+
 _current: list[Watch] = []  # of the page that this process reads; empty where nothing is watched
 
 
 @contextmanager
-def watching(of: Iterable[str]) -> Iterator[Watch]:
-    """Watch the packages ``of`` beside torch and the interpreter, until the end of the page."""
-    watch = Watch(of)
+def watching(of: Iterable[str], begun: Watch | None = None) -> Iterator[Watch]:
+    """Watch the packages ``of`` beside torch and the interpreter, until the end of the page.
+
+    A watch that was ``begun`` before, with nothing run since, goes on if it watches the same.
+    """
+    names = [*of]
+    watch = begun if begun is not None and begun.watches(names) else Watch(names)
     _current.append(watch)
     try:
         yield watch
@@ -162,26 +168,67 @@ def _modes() -> tuple[int, int]:
     return torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()
 
 
-def _owners(name: str, module: ModuleType, strict: bool) -> Iterator[_Owner]:
-    yield _Owner(name, module, dict(vars(module)), (), strict)
+_noted: dict[str, list[_Owner]] = {}  # of each module that the warm process has and that is always watched
+_passed_over: set[str] = set()  # the names of its other modules
+
+
+def note() -> None:
+    """Note what is always watched once, in the process that the pages' processes are forked from."""
+    met: set[int] = set()  # a class stands in every module that imports it
+    for name, module in list(sys.modules.items()):
+        if _counts(name, module, ALWAYS):
+            _noted[name] = [owner for owner in _owners(name, module) if id(owner.thing) not in met]
+            met.update(id(owner.thing) for owner in _noted[name])
+        else:
+            _passed_over.add(name)
+
+
+def _watched(tops: Set[str]) -> Iterator[_Owner]:
+    """The modules of the packages ``tops`` and the classes in them, as they are now."""
+    for name, module in list(sys.modules.items()):
+        noted = _noted.get(name)
+        suspects = _suspects(noted) if noted and noted[0].thing is module else None
+        if noted and suspects is not None and noted[0] not in suspects:
+            yield from (owner if owner not in suspects else _owner(owner.name, owner.thing) for owner in noted)
+        elif not (name in _passed_over and name.partition(".")[0] in ALWAYS) and _counts(name, module, tops):
+            yield from _owners(name, module)
+
+
+def _counts(name: str, module: object, tops: Set[str]) -> bool:
+    if module is builtins or not isinstance(module, ModuleType):
+        return False
+    return name.partition(".")[0] in tops and not ASIDE.match(name)
+
+
+def _owners(name: str, module: ModuleType) -> Iterator[_Owner]:
+    yield _owner(name, module)
     for key, value in list(vars(module).items()):
         if isinstance(value, type):
-            yield _Owner(f"{name}.{key}", value, dict(vars(value)), value.__bases__, strict)
+            yield _owner(f"{name}.{key}", value)
+
+
+def _owner(name: str, thing: Any) -> _Owner:
+    bases = thing.__bases__ if isinstance(thing, type) else None
+    strict = name.partition(".")[0] not in ("torch", "numpy")
+    return _Owner(name, thing, vars(thing), dict(vars(thing)), bases, strict)
+
+
+def _suspects(owners: list[_Owner]) -> list[_Owner]:
+    """Those that are perhaps not as they were: nearly none, found at once."""
+    try:  # identity first: the same objects are equal without being asked
+        return [
+            owner
+            for owner in owners
+            if owner.now != owner.attributes or (owner.bases is not None and owner.thing.__bases__ is not owner.bases)
+        ]
+    except Exception:  # an attribute that cannot be compared has been exchanged
+        return owners
 
 
 def _changed(owner: _Owner) -> Iterator[_Change]:
     now, before = owner.now, owner.attributes
-    if (
-        isinstance(owner.thing, type)
-        and owner.thing.__bases__ is not owner.bases
-        and owner.thing.__bases__ != owner.bases
-    ):
+    if owner.bases is not None and owner.thing.__bases__ != owner.bases:
         yield _Change(f"{owner.name}.__bases__", owner.thing, "__bases__", owner.bases)
-    try:
-        if now == before:  # identity first: the same objects are equal without being asked
-            return
-    except Exception:  # an attribute that cannot be compared has been exchanged
-        pass
     for name in before.keys() | now.keys():
         old, new = before.get(name, _GONE), now.get(name, _GONE)
         if old is not new and _matters(owner, name, old, new):
