@@ -1,25 +1,32 @@
-"""The toys of PatchTST's other tasks: what they give, and that the mask is as it says."""
+"""The toys of the other tasks: what they give, and that the mask is as it says."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
-from tsformers.toy import ToyFunction, patchtst
+from tsformers.toy import ToyFunction, itransformer, patchtst
 from tsformers.toy_tasks import (
     CLASSES,
+    ITRANSFORMER_CLASSES,
+    itransformer_classification,
     patchtst_anomaly_detection,
     patchtst_classification,
     patchtst_imputation,
     visible,
 )
 
-TASKS = (patchtst_imputation, patchtst_anomaly_detection, patchtst_classification)
+TASKS = {
+    patchtst_imputation: patchtst,
+    patchtst_anomaly_detection: patchtst,
+    patchtst_classification: patchtst,
+    itransformer_classification: itransformer,
+}
 
 
 @pytest.mark.parametrize("make", TASKS)
 def test_each_task_gives_its_own_shape(make: ToyFunction) -> None:
-    assert make.cases == patchtst.cases == len(CLASSES)
+    assert make.cases == TASKS[make].cases
     for case in range(make.cases):
         toy = make(case)
         sizes = toy.sizes
@@ -30,14 +37,20 @@ def test_each_task_gives_its_own_shape(make: ToyFunction) -> None:
 
 @pytest.mark.parametrize("make", TASKS)
 def test_the_encoder_is_that_of_the_forecast(make: ToyFunction) -> None:
-    forecast, other = patchtst().call.state_dict(), make().call.state_dict()
-    shared = [name for name in forecast if not name.startswith("head.")]
+    forecast, other = TASKS[make]().call.state_dict(), make().call.state_dict()
+    shared = [name for name in forecast if not name.startswith(("head.", "projection."))]
+    assert shared
     assert all(torch.equal(forecast[name], other[name]) for name in shared)
 
 
-def test_the_classes_are_no_other_size() -> None:
-    for case in range(patchtst_classification.cases):
-        sizes = patchtst_classification(case).sizes
+@pytest.mark.parametrize(
+    ("make", "classes"),
+    [(patchtst_classification, CLASSES), (itransformer_classification, ITRANSFORMER_CLASSES)],
+)
+def test_the_classes_are_no_other_size(make: ToyFunction, classes: tuple[int, ...]) -> None:
+    assert [make(case).sizes["num_class"] for case in range(make.cases)] == list(classes)
+    for case in range(make.cases):
+        sizes = make(case).sizes
         assert sizes["num_class"] != sizes["B"]
 
 
