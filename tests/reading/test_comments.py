@@ -162,7 +162,7 @@ def test_comments_that_are_no_shapes_are_not_compared(written):
 def test_a_wrong_comment_that_no_quote_shows_is_red_where_the_function_is_named(written, quote):
     body = "y = x * 2\nz = y + 1  # [M, N, 4]\nreturn z"
     (failure,) = written(body, quote or "return z").failures
-    assert (failure.line, failure.column, failure.claim) == (3, 1, "# [M, N, 4]")
+    assert (failure.line, failure.column, failure.claim) == (3, 9, "# [M, N, 4]")
     assert "源码第 10 行" in failure.message
 
 
@@ -240,7 +240,7 @@ def test_a_change_of_shape_without_a_comment_is_red(written, statement, said):
     (failure,) = written(f"{statement}\nreturn x", statement).failures
     assert (failure.line, failure.column, failure.kind) == (6, 1, "comment") and said in failure.message
     (failure,) = written(f"{statement}\nreturn x", "return x").failures
-    assert (failure.line, failure.column) == (3, 1)
+    assert (failure.line, failure.column) == (3, 9)
 
 
 def test_a_change_that_only_another_configuration_shows_is_red(written):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.reading.checking import check
 from tsformers.reading.page import FrontMatter, scan
 
 WHOLE = """---
@@ -32,10 +33,10 @@ def test_a_whole_front_matter() -> None:
         reads=("a.b.C.forward @ encoder.attn_layers.0", "a.b.C.forward #2"),
         terms=("残差",),
         numbers={"96": "论文的设定"},
-        lines={
-            "title": 2, "toy": 3, "toys": 4, "toys.trained": 5, "reads": 6, "reads.0": 7, "reads.1": 8, "terms": 9,
-            "terms.0": 9,
-            "numbers": 10, "numbers.96": 11, "hide": 12,
+        places={
+            "title": (2, 1), "toy": (3, 6), "toys": (4, 1), "toys.trained": (5, 12), "reads": (6, 1),
+            "reads.0": (7, 5), "reads.1": (8, 5), "terms": (9, 1), "terms.0": (9, 9),
+            "numbers": (10, 1), "numbers.96": (11, 3), "hide": (12, 1),
         },
         end=WHOLE.index("---\n正文") + 3,
         title="页",
@@ -63,7 +64,19 @@ def test_a_whole_front_matter() -> None:
         (["toys: [a.b:c]"], (2, 7), "toys"),
         (["toys:", "  x: 12"], (3, 6), "package.module:function"),
         (["terms: 残差"], (2, 8), "列表"),
-        (["toy: a.b:c", "reads: [a"], (4, 1), "YAML"),
+        (["toy: a.b:c", "reads: [a"], (3, 8), "（第 3 行第 8 列）：方括号或花括号没有闭合"),
+        (["toy a.b:c", "reads: [a.b]"], (2, 1), "（第 2 行第 1 列）：这一行没有冒号"),
+        (["toy:a.b:c", "reads: [a.b]"], (2, 1), "冒号后面没有空格"),
+        (["toy a.b:c"], (2, 1), "键和值（key: value）"),
+        (["toy: a.b:c", "reads", "  - a.b"], (3, 1), "这一行没有冒号"),
+        (["title: a: b"], (2, 9), "多了一个冒号"),
+        (["title: 'a", "toy: a.b:c"], (2, 8), "引号没有闭合"),
+        (["reads:", "\t- a.b"], (3, 1), "制表符"),
+        (["title: *x"], (2, 8), "加引号"),
+        (["title: @x"], (2, 8), "加引号"),
+        (["title: a\x07b"], (2, 9), "'\\x07'"),
+        (["title: 'x' y"], (2, 12), "一行只写一个值"),
+        (["title: |x"], (2, 9), "YAML 读不懂这里（expected chomping"),
         (["- a"], (2, 1), "键和值"),
     ],
 )
@@ -86,3 +99,37 @@ def test_no_front_matter() -> None:
 def test_checked_false_with_a_reason() -> None:
     page = scan("---\nchecked: false\nwhy: 还在写\n---\n", "page.md")
     assert page.problems == () and (page.front.checked, page.front.why) == (False, "还在写")
+
+
+TOY, READ = "tests.reading.sample_toys:mixer", "tests.reading.sample_toys.Mixer.forward"
+
+
+@pytest.mark.parametrize(
+    ("toy", "read", "wrong", "right"),
+    [
+        ("tests.reading.sample_toys:mixr", READ, "mixr", "mixer"),
+        ("tests.reading.sample_toy:mixer", READ, "sample_toy", "sample_toys"),
+        ("test.reading.sample_toys:mixer", READ, "reading", ""),  # "test" is a package of Python itself
+        ("testss.reading.sample_toys:mixer", READ, "testss", ""),
+        (TOY, "tests.reading.sample_toys.Mixer.foward", "foward", "forward"),
+        (TOY, "tests.reading.sample_toys.Mixre.forward", "Mixre", "Mixer"),
+        (TOY, "torch.nn.Linear.forward @ liner", "liner", "linear"),
+        (TOY, "'torch.nn.Linear.forward @ liner'", "liner", "linear"),
+    ],
+)
+def test_a_misspelt_name_is_shown_where_it_stands_with_what_is_there(
+    toy: str, read: str, wrong: str, right: str
+) -> None:
+    front = f"---\ntoy: {toy}\nreads:\n  - {read}\n---\n"
+    (failure,) = check("正文", front).failures
+    row = front.splitlines()[failure.line - 1]
+    assert failure.kind == "front-matter" and row[failure.column - 1 :].startswith(wrong)
+    assert failure.claim == wrong
+    assert failure.expected == right if right else failure.expected != wrong
+    assert (f"{wrong}，是不是 {failure.expected}？" in failure.message) is bool(failure.expected)
+
+
+def test_a_toy_that_fails_is_shown_where_it_is_written() -> None:
+    front = "---\ntoys:\n  other: tests.reading.sample_toys:nothing_of_the_kind\n---\n"
+    (failure,) = check("正文", front).failures
+    assert (failure.line, failure.column) == (3, 10 + len("tests.reading.sample_toys:"))

@@ -186,7 +186,7 @@ def test_a_toy_runs_under_the_same_guard(tmp_path, monkeypatch, imported, made):
     monkeypatch.chdir(tmp_path)
     write(tmp_path, {"toys_here.py": TOYS.format(imported=imported, made=made or "pass")})
     found = run(tmp_path, {"a.md": READS.replace("MODULE", "toys_here")})["a"]
-    assert [item for item in said(found) if item[2] != "claim"] == [(2, 1, "hermetic")]
+    assert [item for item in said(found) if item[2] != "claim"] == [(2, 6, "hermetic")]
     assert ("claim" in [kind for _, _, kind in said(found)]) == imported.startswith("try")
 
 

@@ -109,7 +109,7 @@ def test_a_toy_that_eats_memory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     toy = "def f(n=1):\n    return n\n\ndef toy():\n    return bytearray(2**33)\n"
     page = "---\ntoy: eater:toy\nreads: [eater.f]\n---\n文。\n"
-    assert said(run(tmp_path, {"eater.py": toy, "a.md": page})["a"]) == [(2, 1, "memory")]
+    assert said(run(tmp_path, {"eater.py": toy, "a.md": page})["a"]) == [(2, 6, "memory")]
 
 
 @linux

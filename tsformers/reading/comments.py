@@ -139,9 +139,9 @@ def _failure(
             return Block(fence, page.path).failure("comment", shown[0], rows[shown[0]].index(text), **said)
     if near is not None:
         return near[0].failure("comment", near[1], near[2], **said)
-    place = page.front.lines.get(f"reads.{numbers[0]}", 1)
+    row, column = page.front.places.get(f"reads.{numbers[0]}", (1, 1))
     said["message"] += f"（源码第 {line} 行，本页没有引用）"
-    return Failure(page.path, place, 1, "comment", **said)
+    return Failure(page.path, row, column, "comment", **said)
 
 
 def _wrong(comment: ShapeComment, run: Run) -> Wrong | None:

@@ -13,7 +13,7 @@ from tsformers.reading.show.tree import is_torch
 from tsformers.reading.show.values import members, shape_text
 from tsformers.reading.standard import STANDARD
 from tsformers.reading.statements import Function, Node
-from tsformers.reading.toys import ToyError, parse_reads, run_toy
+from tsformers.reading.toys import parse_reads, run_toy
 from tsformers.reading.walk import LONGEST_EXPLAINED
 
 NAME = re.compile(r"^(?P<number>\d\w*)-(?:Layer(?P<layer>\d\w?)-)?(?P<subject>.+)$")
@@ -42,7 +42,7 @@ def draft(name: str, toy: str, spec: str = "") -> str:
     run = run_toy("", toy, [reads])
     recording = run.cases[0].recordings[0]
     if recording is None:
-        raise ToyError(run.missing[0])
+        raise run.missing[0]
     read = [one for one in tree.all() if one.function == reads.source.name] if tree is not None else []
     call = next((one for one in read if reads.path in (None, one.path)), None)
     layer = f"Layer {match['layer']}：" if match["layer"] else ""

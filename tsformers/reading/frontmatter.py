@@ -11,7 +11,7 @@ import yaml
 
 from tsformers.reading.failure import Failure
 from tsformers.reading.page import FrontMatter
-from tsformers.reading.places import Source
+from tsformers.reading.places import Line, Source
 
 OURS = ("toy", "toys", "reads", "terms", "numbers", "checked", "why")
 THEIRS = (  # what MkDocs and Material read
@@ -22,6 +22,28 @@ _OPENING = re.compile(r"-{3}[ \t]*$")
 _CLOSING = re.compile(r"(?:-{3}|\.{3})[ \t]*$")
 _FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _READ = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+(?:\s+@\s+\w+(?:\.\w+)*)?(?:\s*#[1-9]\d{0,5})?")
+
+_KEY = re.compile(r"[^:#]*(?:[^:#\s]):(?:\s|$)")
+_UNCLOSED = re.compile(r"unexpected end of stream|expected ',' or")
+_PROBLEMS = (  # what PyYAML says -> what an author can do about it; anything else is told in its own words
+    (r"mapping values are not allowed", "这里多了一个冒号，或上一行没有写完；含「冒号加空格」的值要加引号"),
+    (r"could not find expected ':'", "这里之前有一个键没有冒号：键和值写成 key: value"),
+    (r"expected ',' or '[\]}]'", "方括号或花括号没有闭合，或两项之间缺逗号"),
+    (r"expected <block end>", "缩进或写法与上面各行不一致：同一层的键、同一列表的 - 要对齐，一行只写一个值"),
+    (r"(?:sequence entries|mapping keys) are not allowed", "列表的 - 或键不能写在这里：另起一行，并缩进"),
+    (r"character '\\t' that cannot start", "不能用制表符（tab）缩进，请改用空格"),
+    (r"that cannot start any token", "值不能以这个字符开头；请给值加引号"),
+    (r"unexpected end of stream", "引号没有闭合"),
+    (r"unknown escape character", "双引号里的反斜杠是转义符；请改用单引号"),
+    (r"undefined alias", "* 开头的值是 YAML 的别名，而没有这个别名；请给值加引号"),
+    (r"expected alphabetic or numeric character", "* 或 & 在值的开头有别的意思；请给值加引号"),
+    (r"duplicate anchor|second occurrence", "同一个锚点（&名字）写了两次"),
+    (r"expected the node content", "这里缺一个值"),
+    (
+        r"document separator|another document|<document start>",
+        "front matter 只能是一份文档，里面不能再有 --- 或 ... 或 %",
+    ),
+)
 
 
 def read_front_matter(source: Source) -> tuple[FrontMatter, list[Failure], int]:
@@ -54,7 +76,7 @@ class _Reader:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.found: list[Failure] = []
-        self.lines: dict[str, int] = {}
+        self.places: dict[str, tuple[int, int]] = {}
 
     def offset(self, mark: Any) -> int:
         line = self.source.lines[min(mark.line + 1, len(self.source.lines) - 1)]
@@ -68,15 +90,37 @@ class _Reader:
 
     def broken(self, error: yaml.YAMLError) -> None:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-        at = self.offset(mark) if mark is not None else self.source.lines[1].start
-        self.found.append(self.source.failure(at, "front-matter", f"front matter 不是合法的 YAML：{problem}"))
+        if isinstance(error, yaml.reader.ReaderError):
+            rest, problem = self.source.lines[1].start, f"有 YAML 不许的字符 {chr(error.character)!r}"
+            at = self.source.text.index(chr(error.character), rest)
+        else:
+            problem = getattr(error, "problem", None) or str(error)
+            if _UNCLOSED.search(problem):
+                mark = getattr(error, "context_mark", None) or mark  # where it was opened
+            unknown = f"YAML 读不懂这里（{problem}）"
+            problem = next((said for pattern, said in _PROBLEMS if re.search(pattern, problem)), unknown)
+            at = self.offset(mark) if mark is not None else self.source.lines[1].start
+        if (bare := self.without_colon(at)) is not None:
+            at, problem = bare.start, "这一行没有冒号，或冒号后面没有空格：键和值写成 key: value"
+        line, column = self.source.place(at)
+        message = f"front matter 不是合法的 YAML（第 {line} 行第 {column} 列）：{problem}"
+        claim = self.source.lines[line - 1].text[column - 1 :].strip()
+        self.found.append(self.source.failure(at, "front-matter", message, claim=claim))
+
+    def without_colon(self, until: int) -> Line | None:
+        """A line of the outermost level, up to a place, that is no key and no item."""
+        for line in self.source.lines[1:]:
+            if line.start > until or _CLOSING.match(line.text):
+                break
+            if line.text.strip() and line.text[0] not in " \t#-[]{}\"'|>,?&*!%@" and not _KEY.match(line.text):
+                return line
+        return None
 
     def read(self, root: yaml.Node | None, end: int) -> FrontMatter:
         if root is None:
             return FrontMatter(end=end)
         if not isinstance(root, yaml.MappingNode):
-            self.wrong(root, "front matter 须是键和值（key: value）", actual=_kind(root))
+            self.wrong(root, "front matter 须是键和值（key: value），冒号后面空一格", actual=_kind(root))
             return FrontMatter(end=end)
         values: dict[str, yaml.Node] = {}
         for key, name, node in self.pairs(root, "键"):
@@ -85,7 +129,7 @@ class _Reader:
                 hint = f"，是不是 {near[0]}？" if near else f"；可用的有 {'、'.join(OURS)}"
                 self.wrong(key, f"front matter 没有键 {name}{hint}", claim=name, expected=near[0] if near else "")
                 continue
-            self.lines[name] = self.line(key)
+            self.places[name] = self.place(node if name == "toy" else key)
             values[name] = node
         front = FrontMatter(
             toy=self.text(values, "toy", _FUNCTION, "package.module:function"),
@@ -95,7 +139,7 @@ class _Reader:
             numbers=self.numbers(values),
             checked=self.checked(values),
             why=self.text(values, "why", None, "一句理由"),
-            lines=self.lines,
+            places=self.places,
             end=end,
             title=self.text(values, "title", None, "标题"),
         )
@@ -107,8 +151,10 @@ class _Reader:
             self.wrong(values["why"], "why 只和 checked: false 一起用", claim="why")
         return front
 
-    def line(self, node: yaml.Node) -> int:
-        return node.start_mark.line + 2
+    def place(self, node: yaml.Node) -> tuple[int, int]:
+        """Line and column of what is written, without its quotation mark."""
+        line, column = self.source.place(self.offset(node.start_mark))
+        return line, column + (getattr(node, "style", None) in ("'", '"'))
 
     def pairs(self, mapping: yaml.MappingNode, what: str) -> Sequence[tuple[yaml.Node, str, yaml.Node]]:
         seen: set[str] = set()
@@ -152,7 +198,7 @@ class _Reader:
         for item in node.value:
             if value := self.scalar(item, f"{name} 的每一项", shape, what):
                 value += self.call_number(item) if name == "reads" else ""
-                self.lines[f"{name}.{len(items)}"] = self.line(item)
+                self.places[f"{name}.{len(items)}"] = self.place(item)
                 items.append(value)
         return tuple(items)
 
@@ -173,9 +219,9 @@ class _Reader:
             )
             return {}
         toys = {}
-        for key, name, item in self.pairs(node, "toys 里的名字"):
+        for _, name, item in self.pairs(node, "toys 里的名字"):
             if value := self.scalar(item, f"toys.{name}", _FUNCTION, "package.module:function"):
-                self.lines[f"toys.{name}"] = self.line(key)
+                self.places[f"toys.{name}"] = self.place(item)
                 toys[name] = value
         return toys
 
@@ -194,7 +240,7 @@ class _Reader:
                 if name in numbers:
                     self.wrong(key, f"numbers 里的数 {name} 写了两次", claim=name)
                 elif reason := self.scalar(item, f"numbers 里 {name} 的理由", None, "一句理由"):
-                    self.lines[f"numbers.{name}"] = self.line(key)
+                    self.places[f"numbers.{name}"] = self.place(key)
                     numbers[name] = reason
         return numbers
 

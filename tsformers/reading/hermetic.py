@@ -235,7 +235,7 @@ def _failure(page: Page, hit: Hit) -> Failure:
             column = before + characters(rows[row][before:], hit.column)
             said = {"claim": rows[row].strip(), "actual": hit.what, "message": message}
             return Block(step, page.path).failure("hermetic", row, column, **said)
-    line, column = (page.front.lines.get("toy", 1), 1) if hit.step < 0 else _at(page, hit.step)
+    line, column = page.front.places.get("toy", (1, 1)) if hit.step < 0 else _at(page, hit.step)
     return Failure(page.path, line, column, "hermetic", actual=hit.what, message=message)
 
 

@@ -65,9 +65,9 @@ def naked_numbers(page: Page) -> list[Failure]:
     failures = [failure for prose in shown(page, source) for failure in _of_prose(prose, page, source, used)]
     for number in page.front.numbers:
         if not used[number]:
-            line = page.front.lines.get(f"numbers.{number}", 1)
+            line, column = page.front.places.get(f"numbers.{number}", (1, 1))
             message = f"numbers 里的例外 {number} 在页面上没有用到，请删去"
-            failures.append(Failure(page.path, line, 1, "front-matter", number, message=message))
+            failures.append(Failure(page.path, line, column, "front-matter", number, message=message))
     return sorted(failures)
 
 

@@ -109,7 +109,7 @@ class FrontMatter:
     numbers: dict[str, str] = field(default_factory=dict)  # exception -> reason
     checked: bool = True
     why: str = ""
-    lines: dict[str, int] = field(default_factory=dict)  # key, or "reads.0", "toys.NAME" -> physical line
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)  # key, or "reads.0", "toys.NAME" -> line, column
     end: int = 0  # offset in Page.text just after the closing ---
     title: str = ""
 

@@ -189,7 +189,7 @@ def _late(page: Page, index: int, error: BaseException, settings: Settings) -> F
 def place(page: Page, step: int) -> tuple[int, int]:
     """Line and column of a step; of -1, before the first one, those of the toy."""
     if step < 0:
-        return page.front.lines.get("toy", 1), 1
+        return page.front.places.get("toy", (1, 1))
     return page.steps[step].line, page.steps[step].column
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pkgutil
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any
 
 from torch import nn
@@ -19,7 +21,20 @@ SPEC = re.compile(r"^(?P<function>[\w.]+)(?:\s*@\s*(?P<path>[\w.]*))?(?:\s*#\s*(
 
 
 class ToyError(ValueError):
-    """A toy or a line of ``reads:`` that cannot be used; the message is for the author of the page."""
+    """A toy or a line of ``reads:`` that cannot be used; the message is for the author of the page.
+
+    ``part`` is what is wrong in the author's own text, ``near`` what is there instead; "" where that is not known.
+    """
+
+    def __init__(self, message: str, part: str = "", near: str = "") -> None:
+        super().__init__(message)
+        self.part, self.near = part, near
+
+
+def _absent(where: str, part: str, known: Iterable[str]) -> ToyError:
+    """Something that is not there, and what is there under nearly that name."""
+    near = next(iter(get_close_matches(part, list(known), n=1)), "")
+    return ToyError(f"{where} {part}" + (f"，是不是 {near}？" if near else ""), part, near)
 
 
 @dataclass(frozen=True)
@@ -55,7 +70,7 @@ class ToyRun:
     formulas: dict[str, str]
     cases: list[Case] = field(default_factory=list)
     conditions: tuple[tuple[str, str], ...] = ()
-    missing: dict[int, str] = field(default_factory=dict)  # lines of ``reads:`` that it does not call, and why
+    missing: dict[int, ToyError] = field(default_factory=dict)  # lines of ``reads:`` that it does not call, and why
     known: dict[object, Any] = field(default_factory=dict)  # what was found out of it, by what was asked
 
     def calls(self, number: int) -> bool:
@@ -86,12 +101,13 @@ def resolve(dotted: str) -> Any:
             raise ToyError(f"导入 {name} 失败：{error}") from error
         except Exception as error:  # whatever the author's module does when it is imported
             raise ToyError(f"导入 {name} 失败：{type(error).__name__}: {error}") from error
-        for part in parts[size:]:
+        for index, part in enumerate(parts[size:], size):
             if not hasattr(found, part):
-                raise ToyError(f"{name} 里没有 {'.'.join(parts[size:])}")
+                inside = [module.name for module in pkgutil.iter_modules(getattr(found, "__path__", ()))]
+                raise _absent(f"{'.'.join(parts[:index])} 里没有", part, [*dir(found), *inside])
             found = getattr(found, part)
         return found
-    raise ToyError(f"没有名为 {parts[0]} 的模块")
+    raise _absent("没有模块", parts[0], {module.name for module in pkgutil.iter_modules()})
 
 
 def parse_reads(spec: str) -> Reads:
@@ -151,16 +167,16 @@ def run_toy(name: str, spec: str, reads: Sequence[Reads]) -> ToyRun:
     return run
 
 
-def _record(toy: Any, reads: Sequence[Reads]) -> tuple[list[Recording | None], dict[int, str]]:
+def _record(toy: Any, reads: Sequence[Reads]) -> tuple[list[Recording | None], dict[int, ToyError]]:
     """The recorded call of each line; why there is none, by the line's number."""
     found: list[Recording | None] = [None] * len(reads)
-    missing: dict[int, str] = {}
+    missing: dict[int, ToyError] = {}
     targets: dict[int, Target] = {}
     for number, line in enumerate(reads):
         try:
             targets[number] = _target(toy, line)
         except ToyError as error:
-            missing[number] = str(error)
+            missing[number] = error
     if not targets:
         return found, missing
     calls = [0] * len(targets)
@@ -172,7 +188,7 @@ def _record(toy: Any, reads: Sequence[Reads]) -> tuple[list[Recording | None], d
     for number, recording, count in zip(targets, made, calls, strict=True):
         found[number], line = recording, reads[number]
         if recording is None:
-            missing[number] = f"玩具运行时没有第 {line.call} 次调用 {line.spec}，只调用了 {count} 次"
+            missing[number] = ToyError(f"玩具运行时没有第 {line.call} 次调用 {line.spec}，只调用了 {count} 次")
     return found, missing
 
 
@@ -180,8 +196,9 @@ def _target(toy: Any, line: Reads) -> Target:
     if not line.path:
         return Target(line.function, toy.call if line.path == "" else None, line.call)
     if not isinstance(toy.call, nn.Module):
-        raise ToyError(f"{line.spec}：玩具的 call 不是 nn.Module，没有路径 {line.path}")
+        raise ToyError(f"{line.spec}：玩具的 call 不是 nn.Module，没有路径 {line.path}", line.path)
     try:
         return Target(line.function, toy.call.get_submodule(line.path), line.call)
     except AttributeError as error:
-        raise ToyError(f"{line.spec}：模型里没有 {line.path}") from error
+        known = [name for name, _ in toy.call.named_modules() if name]
+        raise _absent(f"{line.spec}：模型里没有", line.path, known) from error

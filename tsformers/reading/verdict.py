@@ -119,7 +119,7 @@ def _coverage(page: Page, reading: Reading, settings: Settings) -> Iterator[Fail
         gap = [f"{subject.file}:{statement.line}" for statement in executed if not statement.explained]
         share = 100 * (1 - len(gap) / len(executed)) if executed else 100
         if share < settings.coverage:
-            line = page.front.lines.get(f"reads.{number}", 1)
+            line, column = page.front.places.get(f"reads.{number}", (1, 1))
             message = f"{subject.function} 有 {len(gap)} 条执行过的语句没有讲到：{'、'.join(gap)}"
             expected, actual = f"{settings.coverage:g} %", f"{int(share)} %"
-            yield Failure(page.path, line, 1, "coverage", subject.spec, expected, actual, message)
+            yield Failure(page.path, line, column, "coverage", subject.spec, expected, actual, message)

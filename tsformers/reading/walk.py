@@ -107,9 +107,13 @@ class Walker:
         self.sound = False
         if refused(error):
             return  # which the guard says
-        line = self.page.front.lines.get(key, 1)
+        line, column = self.page.front.places.get(key, (1, 1))
         kind = "memory" if out_of_memory(error) else "front-matter"
-        self.failures.append(Failure(self.page.path, line, 1, kind, claim, message=message))
+        near = ""
+        if isinstance(error, ToyError) and error.part:
+            column += [m.start() for m in re.finditer(rf"(?<!\w){re.escape(error.part)}(?!\w)", claim)][-1]
+            claim, near = error.part, error.near
+        self.failures.append(Failure(self.page.path, line, column, kind, claim, near, message=message))
 
     def _load(self) -> bool:
         front = self.page.front
@@ -158,8 +162,8 @@ class Walker:
                 (name for name in ("", *self.toys) if name in self.toys and self.toys[name].calls(number)), None
             )
             if home is None:
-                why = next((run.missing[number] for run in self.toys.values()), "没有 toy")
-                self._front(f"reads.{number}", why, line.spec)
+                why = next((run.missing[number] for run in self.toys.values()), None)
+                self._front(f"reads.{number}", str(why or "没有 toy"), line.spec, why)
             else:
                 self.homes.append(home)
 
