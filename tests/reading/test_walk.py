@@ -352,6 +352,14 @@ def test_a_python_fence_that_nothing_runs_is_red():
     assert check('```python why="只作说明"\na = 1\n```\n', "").said == []
 
 
+@pytest.mark.parametrize("front", ["", "---\ntoy: tests.reading.sample_toys:mixer\n---\n", MIXER])
+def test_a_claim_without_its_value_is_red_on_every_page(front):
+    text = "`d_ff =`，`x ≈`，`x.shape =`，`y =`，``x =``，`/=`"  # "y =" is source text of the mixer
+    failures = [f for f in check(text, front).failures if f.kind == "claim"]
+    assert [f.claim for f in failures] == ["d_ff =", "x ≈", "x.shape =", "y ="]
+    assert all("右边缺一个" in f.message and "?" in f.message for f in failures)
+
+
 def test_axis_names_without_a_toy_are_red():
     text = block("import torch\nz = torch.zeros(2, 3)") + "`z (B, L)`\n"
     assert [failure.kind for failure in check(text, "").failures] == ["axis"]

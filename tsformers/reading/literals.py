@@ -49,6 +49,10 @@ class ClaimError(ValueError):
         return ClaimError(self.message, self.offset, whole)
 
 
+class MissingValue(ClaimError):
+    """A claim without what it claims, ``d_ff =``: nobody can have meant that, whatever the page is about."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scalar:
     """One written value. ``kind``: "int" "float" "bool" "none" "str" "dtype" (then ``value`` is its name)."""

@@ -9,7 +9,18 @@ from difflib import get_close_matches
 from tsformers.reading.arithmetic import parse_expression
 from tsformers.reading.form import Claim, Expression, expression, names_something
 from tsformers.reading.layout import HAN, Layout, Operator, layout
-from tsformers.reading.literals import DTYPES, ClaimError, Items, Literal, Scalar, depth, looks_literal, read, scalars
+from tsformers.reading.literals import (
+    DTYPES,
+    ClaimError,
+    Items,
+    Literal,
+    MissingValue,
+    Scalar,
+    depth,
+    looks_literal,
+    read,
+    scalars,
+)
 
 DTYPE_TAIL = re.compile(r"\s+((?:torch\.)?[A-Za-z_]\w*)\s*$", re.ASCII)
 
@@ -35,7 +46,7 @@ def approx_claim(lay: Layout) -> Claim:
     if rest in ("?", "？"):
         return Claim("approx", text, (subject,), written, written + 1, asks=True)
     if not rest:
-        raise ClaimError("≈ 右边缺一个数，写 ≈ ? 可以问出它的值", sign.offset)
+        raise MissingValue("≈ 右边缺一个数，写 ≈ ? 可以问出它的值", sign.offset)
     if not looks_literal(rest) and parse_expression(layout(rest).python) is not None and _has_name(rest):
         message = "≈ 右边要写数，不能写表达式；两个量相近请写界，如 (a - b).abs().max() < 1e-12"
         raise ClaimError(message, written)
@@ -140,7 +151,9 @@ def equal_claim(lay: Layout, sign: Operator) -> Claim | None:
     written = start + len(text[start:]) - len(text[start:].lstrip())
     if rest in ("?", "？"):
         return Claim("equal", text, (subject,), written, written + 1, asks=True)
-    if rest in ("", "…", "..."):
+    if not rest:
+        raise MissingValue("= 右边缺一个值，写 = ? 可以问出它的值", sign.offset)
+    if rest in ("…", "..."):
         return None
     try:
         literal, dtype, dtype_offset = _literal(lay, start, end)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from tsformers.reading.beside import beside_claims
 from tsformers.reading.claims import AxisCase, Claim, ClaimError, Mismatch, judge, judge_axes, parse
 from tsformers.reading.failure import Failure
+from tsformers.reading.literals import MissingValue
 from tsformers.reading.naked import bare, full_width, naked_numbers
 from tsformers.reading.page import Page, Span
 from tsformers.reading.record import Evidence, Reading, ToyRecord
@@ -66,10 +67,9 @@ def _span(page: Page, span: Span, evidence: Evidence, reading: Reading) -> Itera
     try:
         claim = parse(span.text)
     except ClaimError as error:
-        if page.front.claims and evidence.kind in (
-            "none",
-            "claim",
-        ):  # "claim" where the text was another one when it ran
+        # "claim" where the text was another one when it ran
+        meant = page.front.claims and evidence.kind in ("none", "claim")
+        if meant or (isinstance(error, MissingValue) and evidence.kind != "term"):
             yield _at(page, span, error.offset, "claim", expected=error.suggestion, message=error.message)
         return
     if evidence.kind == "none":
