@@ -86,6 +86,11 @@ def test_a_wrong_claim(claim, options, after):
         ("x (?) = (B, L, d_model)", "x (2, 3, 4) = (B, L, d_model)"),
         ("x.max() ≈ ?", "x.max() ≈ 1.0000"),
         ("x[0, 0, :2] ≈ ?", "x[0, 0, :2] ≈ [0.0000, 0.1000]"),
+        ("x.numel() / 8 ≈ ?", "x.numel() / 8 = 3"),
+        ("x.numel() / 16 ≈ ?", "x.numel() / 16 ≈ 1.5000"),
+        ("self.rounds ≈ ?", "self.rounds = 2"),
+        ("self.rounds ≈  ?", "self.rounds = 2"),
+        ("x.argmax() * 0 ≈ ?", "x.argmax() * 0 = 0"),
         ("self.rounds = ?", "self.rounds = 2"),
         ("mask = ?", "mask = None"),
     ],
@@ -237,8 +242,16 @@ def test_what_is_shown_of_an_edit():
     checked = check(text)
     edits = propose(checked.page, checked.reading).edits
     first, second = excerpts(checked.page.text, edits)
-    assert first == ((0, 0), 7, 1, [], ["2"])
-    assert second == ((1, 0), 9, 6, ["甲 `x (?)` 乙"], ["甲 `x (2, 3, 4)` 乙"])
+    assert first == (((0, 0),), 7, 1, [], ["2"])
+    assert second == (((1, 0),), 9, 6, ["甲 `x (?)` 乙"], ["甲 `x (2, 3, 4)` 乙"])
+
+
+def test_two_edits_of_one_row_are_shown_as_one():
+    checked = check("`x (?)`，`self.rounds ≈ ?`\n\n`x (?)`\n")
+    edits = propose(checked.page, checked.reading).edits
+    first, second = excerpts(checked.page.text, edits)
+    assert first == (((0, 0), (1, 0)), 5, 4, ["`x (?)`，`self.rounds ≈ ?`"], ["`x (2, 3, 4)`，`self.rounds = 2`"])
+    assert second == (((2, 0),), 7, 4, ["`x (?)`"], ["`x (2, 3, 4)`"])
 
 
 def test_the_piece_at_a_place():

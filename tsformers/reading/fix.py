@@ -21,7 +21,7 @@ from tsformers.reading.naked import full_width
 from tsformers.reading.page import Fence, Page, Span, scan
 from tsformers.reading.places import Source
 from tsformers.reading.record import Printed, Reading, Value
-from tsformers.reading.rewrite import restyled
+from tsformers.reading.rewrite import restyled, whole
 
 SHAPES, VALUES = "--shapes", "--values"
 NEAR = Fraction(1, 10)  # a larger change of a number is one of its meaning, which the author must want
@@ -145,13 +145,15 @@ def _wrong(page: Page, reading: Reading) -> Iterator[tuple[Piece, Callable[[], F
 def _claim(page: Page, index: int, span: Span, claim: Claim, values: Sequence[Value]) -> Found:
     if claim.form == "compare":
         raise _Refused("比较说的是关系，改动它的数会改变原意，只能由作者来改")
-    new = as_written(claim, values)
+    start, new = claim.written, as_written(claim, values)
+    if integer := whole(claim, values[0]):  # ``d_ff / d_model = 4``, not ``≈ 4.0000``
+        start, new = claim.text.rindex("≈", 0, claim.written), f"= {integer}"
     if new is None:
         raise _Refused("没有一个字面量能写出这个值")
     if page.text[span.start : span.end] != span.text:
         why = "跨行的" if "\n" in page.text[span.start : span.end] else "带 \\| 的"
-        raise _Refused(f"{why}代码片段请手工改；应是 {claim.text[: claim.written]}{new}{claim.text[claim.end :]}")
-    edit = Edit(span.start + claim.written, span.start + claim.end, new, (index, 0))
+        raise _Refused(f"{why}代码片段请手工改；应是 {claim.text[:start]}{new}{claim.text[claim.end :]}")
+    edit = Edit(span.start + start, span.start + claim.end, new, (index, 0))
     return [edit], _needed(claim, new)
 
 
@@ -336,11 +338,23 @@ def _right(old: Fence, new: Fence, touched: set[int], printed: Sequence[Printed]
     )
 
 
-def excerpts(text: str, edits: Sequence[Edit]) -> Iterator[tuple[Piece, int, int, list[str], list[str]]]:
-    """Each piece with the line and column of its first edit, and the rows that it changes, old and new."""
+Excerpt = tuple[tuple[Piece, ...], int, int, list[str], list[str]]
+
+
+def excerpts(text: str, edits: Sequence[Edit]) -> Iterator[Excerpt]:
+    """The rows that edits change, old and new, with the line and column of the first edit and the pieces it is of.
+
+    What changes the same rows is shown as one change.
+    """
     source = Source("", text)
-    for piece in dict.fromkeys(edit.piece for edit in sorted(edits)):
-        mine = sorted(edit for edit in edits if edit.piece == piece)
+    groups: list[list[Edit]] = []
+    for edit in sorted(edits):
+        latest = groups[-1][-1] if groups else None
+        if latest and (edit.piece == latest.piece or source.place(edit.start)[0] <= source.place(latest.end)[0]):
+            groups[-1].append(edit)
+        else:
+            groups.append([edit])
+    for mine in groups:
         first, last = source.place(mine[0].start)[0] - 1, source.place(mine[-1].end)[0] - 1
         start, end = source.lines[first].start, source.lines[last].end
         moved = [Edit(edit.start - start, edit.end - start, edit.new, edit.piece) for edit in mine]
@@ -349,4 +363,4 @@ def excerpts(text: str, edits: Sequence[Edit]) -> Iterator[tuple[Piece, int, int
         line, column = source.place(mine[0].start)
         while rows and changed and rows[0] == changed[0]:  # a block of output begins at the end of the row above
             rows, changed, line, column = rows[1:], changed[1:], line + 1, 1
-        yield piece, line, column, rows, changed
+        yield tuple(dict.fromkeys(edit.piece for edit in mine)), line, column, rows, changed

@@ -14,6 +14,7 @@ from tsformers.reading.record import OpaqueValue, TensorValue, Value
 from tsformers.reading.values import Array, as_array, finite, shape_text, shortest
 
 LONGEST = 8  # items of a list that is written anew; beyond, the middle is skipped
+LARGEST = 2.0**53  # beyond, not every integer is a float
 _CONTEXT = Context(prec=800, rounding=ROUND_HALF_EVEN)
 
 
@@ -39,6 +40,25 @@ def as_written(claim: Claim, values: Sequence[Value]) -> str | None:
         last = offset + length
     text += claim.text[last : claim.end]
     return text if _true(claim.text[: claim.written] + text + claim.text[claim.end :], values) else None
+
+
+def whole(claim: Claim, value: Value) -> str:
+    """The integer that ``EXPR ≈ ?`` asks for, to be stated by ``=``; "" where the answer has digits or may be rounded.
+
+    An element of a tensor of floats is the result of rounded sums, which another machine may end one digit lower.
+    """
+    if claim.form != "approx" or not claim.asks:
+        return ""
+    match value:
+        case bool():
+            return ""
+        case int():
+            return str(value)
+        case float() if value and value.is_integer() and abs(value) < LARGEST:
+            return str(int(value))
+        case TensorValue(shape=(), data=(int() as item,)) if not isinstance(item, bool):
+            return str(item)
+    return ""
 
 
 def _true(text: str, values: Sequence[Value]) -> bool:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 STATUS = "Exit status: 0 nothing left to fix, 1 something refused or left red, 2 usage, 3 the checker itself failed."
 ABOUT = """Correct the values that pages state, where another one is computed. Only the literals of claims and the
-output of examples are edited; `≈ ?`, `= ?`, `(?)` and an example without output are filled in. Each page runs twice:
+output of examples are edited; `≈ ?`, `= ?`, `(?)` and an example without output are
+filled in; an integer that was asked for by `≈ ?` is written with `=`. Each page runs twice:
 a value that is another one the second time is not written. Never run in CI, where a page must be right already."""
 
 
@@ -114,13 +115,13 @@ def _run_again(jobs: list[_Job], limits: dict[str, float | None]) -> None:
 
 
 def _show(job: _Job) -> None:
-    """Old and new of every piece, with where it stands; then what is left, with the reason."""
+    """Old and new of every row changed, with what stands there; then what is left, with the reason."""
     from tsformers.reading.fix import excerpts, piece_at
     from tsformers.reading.report import COLUMNS, excerpt, failure_text, row_of
 
     path, page = job.result.page.path, job.result.page
-    for piece, line, column, old, new in excerpts(page.text, job.proposal.edits):
-        print(f"{path}:{line}:{column}: {_about(job, piece)}")
+    for pieces, line, column, old, new in excerpts(page.text, job.proposal.edits):
+        print(f"{path}:{line}:{column}: {'；'.join(_about(job, piece) for piece in pieces)}")
         for mark, row in [*(("-", row) for row in old), *(("+", row) for row in new)]:
             print(f"    {mark} {excerpt(row, column - 1, column, COLUMNS - 6)[0]}")
     said: set[Piece] = set()
