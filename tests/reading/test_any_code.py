@@ -194,7 +194,7 @@ def test_a_plain_module_and_a_function_of_torch_are_read_like_any_model(folder):
     assert counts["./plain.md"]["quotes"] == 4 and counts["./plain.md"]["examples"] == 1
     assert counts["./attention.md"]["claims"] == 11
     assert report["totals"]["models"]["smoothing:toy"] == {"executed": 7, "explained": 7, "gap": []}
-    assert "smoothing:toy: 7 of 7 executed statements explained (100 %)" in printed
+    assert "smoothing:toy: 7 of 7 statements that this toy executes explained by a page (100 %)" in printed
 
 
 def test_every_planted_error_is_found_in_both(folder):

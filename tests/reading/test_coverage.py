@@ -44,7 +44,7 @@ def test_a_layer_that_two_models_share_is_explained_once():
     }
     assert per_page(pages[0]).gap == ["package/layer.py:2"]
     assert summary_lines({spec: found.as_json() for spec, found in models.items()})[0] == (
-        "toy:a: 2 of 4 executed statements explained (50 %); not explained: other.py:1, package/layer.py:3"
+        "toy:a: 2 of 4 statements that this toy executes explained by a page (50 %); not explained: other.py:1, package/layer.py:3"
     )
 
 

@@ -117,10 +117,10 @@ def test_the_table():
         result("c.md", "---\nchecked: false\nwhy: 草稿\n---\n"),
     ]
     assert list(table(as_json(rows))) == [
-        "page            claims   coverage  failures  seconds",
-        "docs/注意力.md       0       66 %         1      2.3",
-        "docs/b.md            0          -         0      1.0",
-        "c.md                 0  unchecked         0      1.0",
+        "page            claims  own reads explained  failures  seconds",
+        "docs/注意力.md       0                 66 %         1      2.3",
+        "docs/b.md            0                    -         0      1.0",
+        "c.md                 0            unchecked         0      1.0",
     ]
 
 

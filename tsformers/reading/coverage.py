@@ -76,11 +76,13 @@ def percent(found: Mapping[str, Any]) -> int:
 
 
 def summary_lines(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """One line a toy, for the terminal, from the models of a report."""
+    """One line a toy, for the terminal, from the models of a report; its base is what the whole toy executes."""
     lines = []
     for spec, found in models.items():
         done, size, gap = found["explained"], found["executed"], found["gap"]
         more = f" and {len(gap) - 3} more" if len(gap) > 3 else ""
         missing = f"; not explained: {', '.join(gap[:3])}{more}" if gap else ""
-        lines.append(f"{spec}: {done} of {size} executed statements explained ({percent(found)} %){missing}")
+        lines.append(
+            f"{spec}: {done} of {size} statements that this toy executes explained by a page ({percent(found)} %){missing}"
+        )
     return lines

@@ -96,13 +96,13 @@ def markdown(report: Report) -> str:
         for spec, found in totals["models"].items()
     ]
     if models:
-        lines += ["", *_table(["玩具模型", "执行的语句", "讲解覆盖", "未讲解"], models)]
+        lines += ["", *_table(["玩具模型", "它执行的语句", "讲解覆盖（任一页）", "未讲解"], models)]
     pages = []
     for page in shown(report):
         claims, failed = page["counts"]["claims"], len(page["failures"])
         pages.append([_cell(page["path"]), claims, share(report, page), failed, f"{page['seconds']:.1f}"])
     if pages:
-        lines += ["", *_table(["页", "声明", "讲解覆盖", "错误", "秒"], pages)]
+        lines += ["", *_table(["页", "声明", "讲解覆盖（本页所读）", "错误", "秒"], pages)]
     if len(pages) < len(report["pages"]):
         lines += ["", f"另有 {len(report['pages']) - len(pages)} 页没有错，也讲解完整。"]
     if failures:
