@@ -13,7 +13,7 @@ import pytest
 from tests.reading.checking import MIXER, check
 from tsformers.reading.claims import parse
 from tsformers.reading.record import Evidence, OpaqueValue, TensorValue
-from tsformers.reading.render import Site, render
+from tsformers.reading.render import Site, documented, render
 from tsformers.reading.show import proof
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -166,6 +166,18 @@ def test_a_proof_says_what_was_evaluated_and_where(checked):
 )
 def test_a_proof_says_what_a_comparison_means(claim, evidence, said):
     assert proof(parse(claim), evidence, "M.f" if evidence.subject == 0 else "") == said
+
+
+@pytest.mark.parametrize(
+    ("name", "linked"),
+    [
+        ("package.layers.Encoder.forward", "package.layers.Encoder.forward"),
+        ("package.layers.Encoder._scores", "package.layers.Encoder"),
+        ("package._inner.Encoder.forward", "package"),
+    ],
+)
+def test_a_card_of_a_private_method_links_its_class(name, linked):
+    assert documented(name) == linked
 
 
 @pytest.fixture(scope="module")

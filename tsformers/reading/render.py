@@ -224,7 +224,7 @@ class _Renderer:
     def _card(self, quote: Quote, fence: Fence, key: str) -> str:
         subject = self._subject(quote)
         # The reference documents a constructor with its class.
-        name = quote.constructor.removesuffix(".__init__") or subject.function
+        name = documented(quote.constructor.removesuffix(".__init__") or subject.function)
         called = f"{'.'.join(subject.function.split('.')[-2:])} 第 {quote.first_line}–{quote.last_line} 行"
         report = self.site.report(key, called)
         html = show.piece(quote, fence.code, subject, api_url=self.site.api(name), anchor=key, report_url=report)
@@ -385,6 +385,13 @@ class _Renderer:
                 if quote is not None and inside and quote.subject == subject and not quote.construction:
                     found.append((quote, heading.number, f"#{self._key(f'q{index}')}"))
         return found
+
+
+def documented(name: str) -> str:
+    """The part of a dotted name that the reference documents: a private name is explained with what holds it."""
+    parts = name.split(".")
+    public = next((place for place, part in enumerate(parts) if part.startswith("_")), len(parts))
+    return ".".join(parts[:public])
 
 
 def _called(call: Call) -> str:
