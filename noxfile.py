@@ -132,6 +132,13 @@ def compare(session: nox.Session) -> None:
 
 
 @nox.session
+def speed(session: nox.Session) -> None:
+    """Measure how long the site's build takes, with and without checking, and MyST-NB beside it (half an hour)."""
+    install(session, "-e", ".[docs,speed]")
+    session.run("python", "benchmarks/build.py", *(session.posargs or ["--myst", "15"]), env=ENVIRONMENT)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check style and formatting."""
     install(session, *nox.project.load_toml("pyproject.toml")["project"]["optional-dependencies"]["lint"])

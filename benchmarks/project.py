@@ -112,8 +112,8 @@ def memory(process: int) -> float:
     return total / 1024
 
 
-def measure(folder: Path, command: list[str]) -> Measured:
-    """Run ``command`` in ``folder``.
+def measure(folder: Path, command: list[str], **variables: str) -> Measured:
+    """Run ``command`` in ``folder``, with these environment variables beside our own.
 
     Raises:
         RuntimeError: it failed; the message is what it printed.
@@ -122,7 +122,9 @@ def measure(folder: Path, command: list[str]) -> Measured:
     peak = 0.0
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
-        process = subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, cwd=folder, env={**ENVIRONMENT, **variables}, stdout=output, stderr=subprocess.STDOUT
+        )
         while True:
             try:
                 process.wait(INTERVAL)

@@ -91,6 +91,24 @@ def test_a_build_keeps_and_reads_no_records(site):
     assert not (site.parent / ".cache").exists()
 
 
+def test_a_build_that_asks_for_records_gives_the_same_site(site, tmp_path):
+    folder = project(tmp_path, index=PAGE, **{"02_另一页": OTHER})
+    config = (folder / "mkdocs.yml").read_text(encoding="utf-8")
+    asked = config.replace("tsformers-reading]", "{tsformers-reading: {reuse: true}}]")
+    (folder / "mkdocs.yml").write_text(asked, encoding="utf-8")
+    pages = ("index.html", "index.ipynb")
+    anew = [(site / name).read_bytes() for name in pages]
+    for turn in range(2):
+        status, said = run(folder, "-m", "mkdocs", "build", "--strict")
+        assert status == 0, said
+        assert [(folder / "site" / name).read_bytes() for name in pages] == anew, turn
+    (record,) = (folder / ".cache/reading").iterdir()
+    record.write_bytes(b"")
+    (folder / "docs/index.md").write_text(PAGE.replace("`d_model = 4`", "`d_model = 5`"), encoding="utf-8")
+    line = PAGE[: PAGE.index("`d_model")].count("\n") + 1
+    assert f"docs/index.md:{line}:" in run(folder, "-m", "mkdocs", "build", "--strict")[1]
+
+
 @pytest.fixture(scope="module")
 def html(site):
     return (site / "index.html").read_text(encoding="utf-8")

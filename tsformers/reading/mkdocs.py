@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from jinja2 import Environment
 from markdown_exec import base_format, formatters
 from mkdocs.config.base import Config
+from mkdocs.config.config_options import Type
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.livereload import LiveReloadServer
@@ -52,7 +53,13 @@ KEYED = re.compile(rf'<code([^>]*?) {ATTRIBUTE}="([^"]+)"([^>]*)>')
 
 
 class ReadingConfig(Config):
-    """The plugin has no options: settings stand in pyproject.toml, for the command and the site alike."""
+    """Settings stand in pyproject.toml, for the command and the site alike; what concerns the build alone is here.
+
+    ``reuse``: use records of earlier runs, and keep new ones, as the command does. A site that is published is built
+    without.
+    """
+
+    reuse = Type(bool, default=False)
 
 
 class ReadingPlugin(BasePlugin[ReadingConfig]):
@@ -112,7 +119,8 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
         return files
 
     def _check(self, paths: list[Path], names: list[str]) -> list[Result]:
-        return check_pages([read_page(path, given=name) for path, name in zip(paths, names, strict=True)], paths)
+        pages = [read_page(path, given=name) for path, name in zip(paths, names, strict=True)]
+        return check_pages(pages, paths, reuse=self.config.reuse)
 
     def _preview(self, sources: list[File], paths: list[Path], names: list[str], config: MkDocsConfig) -> list[Result]:
         """As ``_check``, of what a save touched; a page whose result is new is built again even if its file is not."""
