@@ -23,7 +23,7 @@ from tsformers.reading.settings import PINNED, Settings, page_environment
 
 GRACE = 1.0  # seconds beyond the limit before the process of a page is killed from outside
 START = 120.0  # seconds that a process may take until it is ready: the import of torch on a cold disk
-LIMITS = frozenset({"timeout", "memory", "exit"})  # kinds of failure that may depend on what ran before in a process
+TOGETHER = frozenset({"memory", "exit"})  # kinds of failure that what ran before in a process may have part in
 
 Outcome = tuple[Reading, list[Failure], Reached | None]  # the last only of a page that ran to its end
 
@@ -90,7 +90,7 @@ def run_together(pages: Sequence[Page], settings: Settings, context: BaseContext
         for page, (ours, _) in zip(pages, pipes, strict=True):
             outcome = _in_family(page, settings, ours, control) if together else None
             together = outcome is not None
-            if outcome is None or any(failure.kind in LIMITS for failure in outcome[1]):
+            if outcome is None or any(failure.kind in TOGETHER for failure in outcome[1]):
                 yield _alone(page, settings, context)
             else:
                 yield outcome
@@ -155,6 +155,8 @@ def _listen(page: Page, settings: Settings, pipe: Connection, code: Callable[[],
                 process = message[1]
                 deadline = time.monotonic() + settings.time_limit + GRACE
             elif message[0] == "step":
+                if step < 0:  # the toys have run, and the steps have as much time again
+                    deadline = time.monotonic() + settings.time_limit + GRACE
                 step = message[1]
             elif message[0] == "broken":
                 raise CheckerError(f"{page.path}: {message[1]}")

@@ -9,7 +9,6 @@ import gc
 import os
 import shutil
 import signal
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -39,19 +38,16 @@ def run_family(
     """
     guard = begin(pages[0].path, path, environment)
     cage = Cage(settings.memory_limit)
-    started = time.monotonic()
     prepared = _prepared(pages, settings, guard, cage)
     control.send(prepared is not None)
     if prepared is not None:
         gc.freeze()  # a collection in a child would copy all of it
-        left = max(0.1, settings.time_limit - (time.monotonic() - started))
         for page, pipe in zip(pages, pipes, strict=True):
             child = os.fork()
             if child == 0:
                 try:
                     os.setpgrp()
                     guard.path = page.path
-                    alarm(left)
                     read(page, settings, pipe, guard, cage, prepared)
                 finally:
                     os._exit(0)

@@ -35,7 +35,6 @@ def run_in_process(
     """Entry of the child: run ``page`` with this ``path`` of modules and no other ``environment``; sends as ``read``."""
     guard = begin(page.path, path, environment)
     cage = Cage(settings.memory_limit)
-    alarm(settings.time_limit)
     read(page, settings, pipe, guard, cage)
     os.chdir("/")
     shutil.rmtree(guard.folder, ignore_errors=True)
@@ -66,6 +65,8 @@ def read(
     from tsformers.reading.walk import Walker
 
     def progress(index: int) -> None:
+        if guard.step < 0:
+            alarm(settings.time_limit)  # the toys had as much
         guard.look_for_strays()
         guard.step = index  # -1 before the first step, when the toys run
         pipe.send(("step", index))
@@ -73,6 +74,7 @@ def read(
     walker = Walker(page, settings, progress, prepared)
     guard.exchanging = walker.exchanging
     pipe.send(("ready", os.getpid()))
+    alarm(settings.time_limit)
     failures: list[Failure] = []
     try:
         cage.close()
