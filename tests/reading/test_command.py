@@ -184,7 +184,30 @@ def test_help_does_not_import_torch(tmp_path):
 def test_usage(arguments, capsys):
     with pytest.raises(SystemExit) as end:
         main(arguments)
-    assert end.value.code == USAGE and capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert end.value.code == USAGE and any(word in said for word in arguments or ["COMMAND"])
+    if arguments[2:3] in (["--jobs"], ["--time-limit"]):
+        assert f"argument {arguments[2]}: {arguments[3]!r} is not " in said
+
+
+@pytest.mark.parametrize("command", ["check", "fix", "mutate", "trace"])
+def test_a_misspelt_page_is_told_with_the_one_beside_it(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI", raising=False)
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "attention.md").write_text("", encoding="utf-8")
+    line = ":1" if command == "trace" else ""
+    for given in ("pages/atention.md", "pages/attention"):
+        assert main([command, given + line]) == USAGE
+        assert f"{given}: no such page or folder; did you mean pages/attention.md?" in capsys.readouterr().err
+    assert main([command, "none.md" + line]) == USAGE
+    assert "none.md: no such page or folder; PATH is a page" in capsys.readouterr().err
+
+
+def test_what_only_leaves_nothing_is_told_with_a_page_that_is_there(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert main(["check", "pages", "--only", "nothing"]) == USAGE
+    assert "none of the 5 pages, such as pages/empty.md, contains 'nothing'" in capsys.readouterr().err
 
 
 def test_no_page_there_is_usage(tmp_path, monkeypatch, capsys):

@@ -68,19 +68,19 @@ def test_the_command_takes_the_toy_of_the_folder_and_overwrites_nothing(pages: P
     assert read_page(written).front.toy == "tests.reading.sample_toys:mixer"
     before = written.read_bytes()
     status, _, wrong = command(pages, "model/02-Layer1-Mixer.md")
-    assert status == 2 and "已经存在" in wrong and written.read_bytes() == before
+    assert status == 2 and "exists already" in wrong and written.read_bytes() == before
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["model/03-Layer1-Mixed"], "是不是 Mixer？"),
-        (["model/Mixer"], "编号-Layer几-名字"),
+        (["model/03-Layer1-Mixed"], "did you mean Mixer?"),
+        (["model/Mixer"], "number-LayerN-Name"),
         (["other/03-Layer1-Mixer"], "--toy"),
-        (["../03-Layer1-Mixer"], "之外"),
+        (["../03-Layer1-Mixer"], "outside of docs/"),
         (["model/03-Layer1-X", "--reads", "tests.reading.sample_toys.Twice.forward"], "只调用了 0 次"),
-        (["model/03-Layer1-X", "--toy", "nowhere:toy"], "nowhere"),
-        ([], "没有写页名"),
+        (["model/03-Layer1-X", "--toy", "nowhere:toy"], "--toy nowhere:toy, --reads (of PAGE): 没有模块 nowhere"),
+        ([], "PAGE is missing"),
     ],
 )
 def test_what_cannot_be_drafted_is_said_and_nothing_is_written(pages: Path, arguments: list[str], said: str) -> None:

@@ -110,7 +110,7 @@ def test_a_page_that_reads_nothing(traced, folder):
 def test_a_page_that_does_not_get_there(traced, folder):
     (folder / "b.md").write_text(MIXER + quoted("y = 3"), encoding="utf-8")
     (folder / "c.md").write_text(front("no_such_toy", "Mixer.forward") + "文\n", encoding="utf-8")
-    for place, said in (("b.md:5", "b.md:6:1: quote: "), ("c.md:5", "c.md:2:1: front-matter: ")):
+    for place, said in (("b.md:5", "b.md:6:1: quote: "), ("c.md:5", "c.md:2:32: front-matter: ")):
         status, _, found, err = traced(place)
         assert (status, found) == (RED, {}) and said in err and "does not get there" in err
 
@@ -121,7 +121,10 @@ def test_a_page_that_does_not_get_there(traced, folder):
         (["a.md"], "PAGE:LINE"),
         (["a.md:x"], "PAGE:LINE"),
         (["a.md:0"], "PAGE:LINE"),
-        (["a.md:999"], "999"),
+        (["a.md:999"], "has no line 999, the last is "),
+        (["."], "PAGE:LINE"),
+        ([".:1"], "not a page, but a folder"),
+        (["b.mdd:1"], "did you mean"),
         (["none.md:1"], "none.md"),
         (["a.md:7", "--toy", "nothing"], "other"),
         (["a.md:7", "--pass", "2"], "pass 2"),

@@ -20,7 +20,7 @@ NAME = re.compile(r"^(?P<number>\d\w*)-(?:Layer(?P<layer>\d\w?)-)?(?P<subject>.+
 
 
 class DraftError(ValueError):
-    """Why no draft can be made; the message is for the author."""
+    """Why no draft can be made; the message is for who called the command."""
 
 
 def draft(name: str, toy: str, spec: str = "") -> str:
@@ -33,7 +33,7 @@ def draft(name: str, toy: str, spec: str = "") -> str:
     """
     match = NAME.match(name)
     if match is None:
-        raise DraftError(f"页名 {name} 的写法是 编号-Layer几-名字，例如 03A-Layer2-Part")
+        raise DraftError(f"{name}: a page is named number-LayerN-Name, such as 03A-Layer2-Part")
     tree = tree_of(run_toy("", toy, []), [])
     call = named(tree, match["subject"]) if not spec and tree is not None else None
     if call is not None:
@@ -63,8 +63,10 @@ def named(tree: Call, subject: str) -> Call:
             known.setdefault(call.owner, call)
     if subject not in known:
         near = get_close_matches(subject, known, 1, 0.5)
-        hint = f"；是不是 {near[0]}？" if near else ""
-        raise DraftError(f"玩具的调用树里没有叫 {subject} 的类或函数{hint} 也可以用 --reads 写明读哪个函数")
+        hint = f"did you mean {near[0]}?" if near else f"it calls {', '.join(sorted(known))}."
+        raise DraftError(
+            f"{subject}: the toy calls no class or function of that name; {hint} --reads names one outright"
+        )
     return known[subject]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from multiprocessing.context import BaseContext
 from pathlib import Path
 from queue import SimpleQueue
@@ -67,15 +68,23 @@ def find_pages(paths: Sequence[str | Path]) -> list[tuple[Path, str]]:
         if path.is_dir():
             inside = sorted(file for file in path.rglob("*.md") if not file.is_dir())
             if not inside:
-                raise FileNotFoundError(f"{given}: no page (*.md) in this folder")
+                raise FileNotFoundError(f"{given}: no page (*.md) in this folder; PATH is a page or a folder of pages")
             folder = str(given).replace(os.sep, "/").rstrip("/")
             for file in inside:
                 found.setdefault(file, f"{folder}/{file.relative_to(path).as_posix()}")
         elif path.exists() or path.is_symlink():
             found.setdefault(path, str(given).replace(os.sep, "/"))
         else:
-            raise FileNotFoundError(f"{given}: no such page or folder")
+            raise FileNotFoundError(no_such(path))
     return list(found.items())
+
+
+def no_such(path: Path) -> str:
+    """What to say of a page that is not there, with one beside it that may have been meant."""
+    beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = get_close_matches(path.name, beside, 1) or get_close_matches(f"{path.name}.md", beside, 1)
+    hint = f"; did you mean {(path.parent / near[0]).as_posix()}?" if near else "; PATH is a page (*.md) or a folder"
+    return f"{path.as_posix()}: no such page or folder{hint}"
 
 
 def check_pages(

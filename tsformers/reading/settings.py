@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tomllib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ PINNED = {
     "TZ": "UTC",
     "LC_ALL": "C.UTF-8",
 }
+
+NAMED = ((str, "a string"), (list, "a list of strings"), (dict, "a table"))
 
 
 class SettingsError(ValueError):
@@ -92,10 +95,12 @@ def _read(file: Path) -> Settings:
     for name, value in table.items():
         key = name.replace("-", "_")
         if key not in types:
-            known = ", ".join(f.name for f in fields(Settings) if f.name in types)
-            raise SettingsError(f"{file}: [tool.tsformers.reading] has no setting {name}; known: {known}")
+            near = get_close_matches(key, types, 1)
+            known = f"did you mean {near[0]}?" if near else f"known: {', '.join(types)}"
+            raise SettingsError(f"{file}: [tool.tsformers.reading] has no setting {name}; {known}")
         if not isinstance(value, types[key]) or isinstance(value, bool):
-            raise SettingsError(f"{file}: [tool.tsformers.reading] {name} has the wrong type: {value!r}")
+            what = next((said for kind, said in NAMED if types[key] is kind), "a number")
+            raise SettingsError(f"{file}: [tool.tsformers.reading] {name} is not {what}: {value!r}")
         if isinstance(value, list) and not all(isinstance(item, str) for item in value):
             raise SettingsError(f"{file}: [tool.tsformers.reading] {name} is not a list of strings: {value!r}")
         if key.endswith("_limit") and not (isinstance(value, (int, float)) and 0 < value < float("inf")):

@@ -1,6 +1,9 @@
 """The commands, one module each: ``add(commands)`` declares it, ``run(options)`` does it and gives the exit status.
 
 Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
+
+What is wrong with a call is told in English, as ``--help`` and argparse's own errors are, which stand on the same
+stream: what was given, then what would be right. What is wrong on a page is told in the language of the pages.
 """
 
 from __future__ import annotations
@@ -17,17 +20,19 @@ Commands = Any  # argparse's action of subparsers, whose class is private
 
 def positive(text: str) -> int:
     """An argument that is an integer of 1 or more."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
-    return value
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer of 1 or more")
+    return int(text)
 
 
 def seconds(text: str) -> float:
     """An argument that is a positive number of seconds."""
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number of seconds")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of seconds")
     return value
 
 

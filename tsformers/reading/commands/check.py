@@ -53,9 +53,10 @@ def run(options: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return USAGE
     if options.only:
-        found = [(path, given) for path, given in found if any(text in given for text in options.only)]
+        every, found = found, [item for item in found if any(text in item[1] for text in options.only)]
         if not found:
-            print(f"no page whose path contains {' or '.join(options.only)}", file=sys.stderr)
+            wanted = " or ".join(map(repr, options.only))
+            print(f"--only: none of the {len(every)} pages, such as {every[0][1]}, contains {wanted}", file=sys.stderr)
             return USAGE
     total, taken = len(found), list(range(len(found)))
     if options.shard:

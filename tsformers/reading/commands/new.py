@@ -47,10 +47,16 @@ def run(options: argparse.Namespace) -> int:
         if options.list:
             return _list(docs)
         if not options.page:
-            print("没有写页名：例如 new model/03A-Layer2-Part；或用 --list", file=sys.stderr)
+            print("new: PAGE is missing, such as model/03A-Layer2-Part; or give --list", file=sys.stderr)
             return USAGE
         return _write(docs, options)
-    except (DraftError, SettingsError, ToyError) as error:
+    except ToyError as error:  # in the words that the page's front matter would get
+        print(
+            f"--toy {options.toy or '(of the folder)'}, --reads {options.reads or '(of PAGE)'}: {error}",
+            file=sys.stderr,
+        )
+        return USAGE
+    except (DraftError, SettingsError) as error:
         print(error, file=sys.stderr)
         return USAGE
 
@@ -73,13 +79,16 @@ def _write(docs: Path, options: argparse.Namespace) -> int:
     name = options.page.removesuffix(".md").strip("/")
     file = docs / f"{name}.md"
     if not file.resolve().is_relative_to(docs.resolve()):
-        raise DraftError(f"{options.page} 在 {docs.name}/ 之外")
+        raise DraftError(f"{options.page}: outside of {docs.name}/; PAGE is folder/name below it")
     if file.exists():
-        raise DraftError(f"{file.relative_to(docs.parent)} 已经存在，没有改动")
+        raise DraftError(
+            f"{file.relative_to(docs.parent).as_posix()}: exists already, left as it is; give another name"
+        )
     toy = options.toy or _toy(_pages(file.parent))
     if not toy:
         raise DraftError(
-            f"{file.parent.name}/ 里还没有读函数的页，看不出用哪个玩具：请用 --toy 写明，例如 包.模块:函数"
+            f"{file.parent.name}/: no page there reads a function, so no toy can be taken from it; "
+            "give one, such as --toy package.module:function"
         )
     text = draft(file.stem, toy, options.reads)
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -42,17 +42,17 @@ def run(options: argparse.Namespace) -> int:
     """Run the page up to the line and print what is known there."""
     from tsformers.reading.page import read_page
     from tsformers.reading.report import failure_text, row_of
-    from tsformers.reading.run import check_pages
+    from tsformers.reading.run import check_pages, no_such
     from tsformers.reading.settings import SettingsError
 
     sys.path.insert(0, str(Path.cwd()))
     name, _, line = options.place.rpartition(":")
     if not name or not line.isdecimal() or int(line) < 1:
-        print(f"{options.place}: not of the form PAGE:LINE", file=sys.stderr)
+        print(f"{options.place!r} is not PAGE:LINE, such as docs/page.md:12", file=sys.stderr)
         return USAGE
     path = Path(name)
     if not path.is_file():
-        print(f"{name}: no such page", file=sys.stderr)
+        print(no_such(path) if not path.exists() else f"{name}: not a page, but a folder", file=sys.stderr)
         return USAGE
     whole = read_page(path, given=name)
     try:
@@ -75,11 +75,11 @@ def _up_to(page: Page, line: int, toy: str | None, chosen: int | None) -> Page:
     """The page's blocks that begin at or before a line, the last quote in the toy and pass asked for."""
     from tsformers.reading.page import Fence
 
-    if line > page.text.count("\n") + 1:
-        raise _Wrong(f"{page.path}: has no line {line}")
+    if line > (size := page.text.count("\n") + 1):
+        raise _Wrong(f"{page.path}: has no line {line}, the last is {size}")
     if toy is not None and toy not in page.front.toys:
-        known = "、".join(page.front.toys) or "none"
-        raise _Wrong(f"{page.path}: no toy {toy} under toys: (there: {known})")
+        known = ", ".join(page.front.toys) or "none"
+        raise _Wrong(f"{page.path}: --toy {toy} is not among the toys: of its front matter; there: {known}")
     steps = [step for step in page.steps if isinstance(step, Fence) and step.line <= line]
     last = next((index for index in reversed(range(len(steps))) if steps[index].kind == "quote"), None)
     front = page.front
@@ -88,7 +88,9 @@ def _up_to(page: Page, line: int, toy: str | None, chosen: int | None) -> Page:
         said = {name: value for name, value in asked.items() if value is not None}
         steps[last] = replace(steps[last], options={**steps[last].options, **said})
     elif chosen is not None:
-        raise _Wrong(f"{page.path}:{line}: no quote stands before it, so there is no pass {chosen}")
+        raise _Wrong(
+            f"{page.path}:{line}: no quote stands before it, so there is no pass {chosen}; choose a later line"
+        )
     elif toy is not None:
         front = replace(front, toy=front.toys[toy])
     return replace(page, front=front, steps=tuple(steps), problems=(), prose=(), links=(), look=True)
