@@ -38,7 +38,7 @@ toy: beside:toy
 reads: [beside.double]
 ---
 """
-RIGHT = READS + "入口 `n = 2`。\n\n```python\nm = n * 2\n```\n\n于是 `m = 4`，`m is m`。\n"
+RIGHT = READS + "入口 `n = 2`。\n\n```python\nm = n * 2\n```\n\n于是 `m = 4`，`m > n`。\n"
 WRONG = READS + "入口 `n = 2`。\n\n> 错在 `n = 3`\n\n```python\nm = n * 2\n```\n\n" + block("1 / 0")
 
 

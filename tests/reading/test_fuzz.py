@@ -202,14 +202,18 @@ def claims(draw, module, line: int, state) -> tuple[str, bool]:
         if form == "is":
             other = draw(st.sampled_from(sorted(k for k, v in state.items() if isinstance(v, torch.Tensor))))
             word = draw(st.sampled_from(["is", "is not"]))
-            return f"{name} {word} {other}", (value is state[other]) == (word == "is")
+            true = (value is state[other]) == (word == "is")
+            return f"{name} {word} {other}", true and name != other  # of one name twice, nothing is said
         if form == "equal":
             tensors = sorted(k for k, v in state.items() if isinstance(v, torch.Tensor))
             other = draw(st.sampled_from([name, name, *tensors]))
             sign = draw(st.sampled_from(["==", "!=", "<", "<=", ">", ">="]))
             pairs = list(zip(value.flatten().tolist(), state[other].flatten().tolist(), strict=False))
             same_shape = value.shape == state[other].shape
-            return f"{name} {sign} {other}", same_shape and all(eval(f"a {sign} b", {"a": a, "b": b}) for a, b in pairs)
+            second = f"+{other}" if other == name else other
+            return f"{name} {sign} {second}", same_shape and all(
+                eval(f"a {sign} b", {"a": a, "b": b}) for a, b in pairs
+            )
         if form == "bound":
             bound = draw(st.sampled_from(["0.05", "1.0", "3.0"]))
             sign = draw(st.sampled_from(["<", ">="]))
@@ -219,7 +223,7 @@ def claims(draw, module, line: int, state) -> tuple[str, bool]:
             actual = value[(0,) * value.dim()].item()
             text = f"{actual + draw(st.sampled_from([0, 0, 0.004, -0.02])):.3f}"
             # a rounded zero, and a minus before one, are refused or speak of the sign: not of interest here
-            return (f"{name}{index} ≈ {text}", near(text, actual)) if float(text) else (f"{name} is {name}", True)
+            return (f"{name}{index} ≈ {text}", near(text, actual)) if float(text) else (f"{name} is not None", True)
         row = value[0].tolist() if value.dim() == 2 else value.tolist()
         texts = [f"{number:.2f}" for number in row]
         if draw(st.booleans()):

@@ -50,7 +50,7 @@ def test_code_too_large_or_hostile_to_its_output_is_red(name: str) -> None:
 
 
 def test_an_integer_that_python_does_not_write_out_is_no_failure_of_the_checker() -> None:
-    text = block("a = 10**5000") + "`a = 3`，`a ≈ 3.0`，`a = ?`，`a > 3`，`a is a`\n"
+    text = block("a = 10**5000") + "`a = 3`，`a ≈ 3.0`，`a = ?`，`a > 3`，`a is not None`\n"
     checked = check(text)
     wrong = ("3`，`a ≈", "3.0", "?", "a > 3")
     assert checked.said == [(*place(text, part), "claim") for part in wrong]

@@ -63,7 +63,7 @@ sparse = __import__("torch").eye(2).to_sparse()
 
 
 def test_objects_that_fail_when_looked_at_are_no_failure_of_the_checker():
-    text = block(HOSTILE) + "\n`shy is shy`，`len(knot) = 1`，`sparse (2, 2)`。\n"
+    text = block(HOSTILE) + "\n`type(shy) is type(shy)`，`len(knot) = 1`，`sparse (2, 2)`。\n"
     assert check(text).failures == []
 
 

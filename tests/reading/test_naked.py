@@ -202,3 +202,16 @@ def test_not_bare(text: str) -> None:
 )
 def test_full_width(text: str, half: str | None) -> None:
     assert full_width(text) == half
+
+
+@pytest.mark.parametrize("text", ["十六维", "一百二十八 维", "有 ⁶⁴ 个"])
+def test_a_size_that_looks_like_no_number_is_one(text):
+    (failure,) = naked_numbers(scan(HEAD + text, "page.md"))
+    assert failure.claim in text and "写成声明" in failure.message
+    excepted = HEAD.removesuffix("---\n") + f"numbers: {{'{failure.claim}': 论文的设定}}\n---\n"
+    assert naked_numbers(scan(excepted + text, "page.md")) == []
+
+
+@pytest.mark.parametrize("text", ["二维卷积", "x² 与宽²", "两个头，十六层", "`x`² 与 (a+b)²"])
+def test_small_numbers_in_words_and_exponents_are_none(text):
+    assert naked_numbers(scan(HEAD + text, "page.md")) == []

@@ -354,10 +354,21 @@ def test_a_python_fence_that_nothing_runs_is_red():
 
 @pytest.mark.parametrize("front", ["", "---\ntoy: tests.reading.sample_toys:mixer\n---\n", MIXER])
 def test_a_claim_without_its_value_is_red_on_every_page(front):
-    text = "`d_ff =`，`x ≈`，`x.shape =`，`y =`，``x =``，`/=`"  # "y =" is source text of the mixer
+    text = "`d_ff =`，`x ≈`，`x.shape =`，`y =`，``x =``，`/=`，`f(x) == f(x)`"  # "y =" is source text of the mixer
     failures = [f for f in check(text, front).failures if f.kind == "claim"]
     assert [f.claim for f in failures] == ["d_ff =", "x ≈", "x.shape =", "y ="]
     assert all("右边缺一个" in f.message and "?" in f.message for f in failures)
+
+
+@pytest.mark.parametrize("front", ["", MIXER])
+def test_a_claim_that_cannot_fail_is_red_on_every_page(front):
+    failures = check("`x is x`，`x = x`，`x == x`\n", front).failures
+    assert [f.claim for f in failures if "什么也没有说" in f.message] == ["x is x", "x = x", "x == x"]
+    assert [f.kind for f in check("`4 = 4`\n").failures] == ["naked"]
+
+
+def test_a_claim_in_the_text_of_a_picture_is_red_once():
+    assert [f.kind for f in check("![前 `x (2, 3, 5)` 后](a.svg)\n").failures] == ["name"]
 
 
 def test_axis_names_without_a_toy_are_red():

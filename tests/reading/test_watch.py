@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import os
 
 import pytest
 import torch
@@ -34,6 +35,9 @@ PATCHES = {
     "bases": "torch.nn.Flatten.__bases__ = (torch.nn.Identity,)",
     "hook": "from torch.nn.modules.module import register_module_forward_hook\n"
     "register_module_forward_hook(lambda m, a, out: out * 0)",
+    "environment": "import os\nos.environ['TORCH_SEED'] = '3'",
+    "environment lost": "import os\ndel os.environ['PATH']",
+    "folder": "import os\nos.chdir('/')",
     "mode": "from torch.overrides import TorchFunctionMode\nclass M(TorchFunctionMode):\n"
     "    def __torch_function__(self, f, types, args=(), kwargs=None):\n        return f(*args, **(kwargs or {}))\n"
     "M().__enter__()",
@@ -42,11 +46,13 @@ PATCHES = {
 
 @pytest.mark.parametrize("name", [name for name in PATCHES if name != "mode"])
 def test_a_patch_is_red_at_the_block_and_is_undone(name: str) -> None:
+    kept_around = dict(os.environ), os.getcwd()
     kept = torch.Tensor.sum, torch.ones, builtins.len, math.sqrt, evaluate.evaluate, torch.nn.Conv1d.forward
     checked = check("文。\n\n" + block("import torch\n" + PATCHES[name]) + block("b = 2") + "`b = 2`\n")
     (failure,) = checked.failures
     assert (failure.line, failure.kind) == (7, "exec") and "改掉了" in failure.message
     assert (torch.Tensor.sum, torch.ones, len, math.sqrt, evaluate.evaluate, torch.nn.Conv1d.forward) == kept
+    assert (dict(os.environ), os.getcwd()) == kept_around
     assert torch.ones(2).sum().item() == 2.0 and torch.float32 is not torch.float64
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from tsformers.reading.arithmetic import parse_expression
 from tsformers.reading.form import COMPARISONS, Claim, expression, names_something
 from tsformers.reading.layout import Layout, layout, narrowed
-from tsformers.reading.literals import ClaimError, looks_literal
+from tsformers.reading.literals import ClaimError, Vacuous, looks_literal
 from tsformers.reading.shape_form import SLOT, shape_claim
 from tsformers.reading.value_form import approx_claim, equal_claim
 
@@ -104,4 +104,8 @@ def _compare(lay: Layout) -> Claim | None:
     found = tuple(operand for operand in operands if operand is not None)
     if len(found) != len(operands) or not names_something(found):
         return None
+    operands_of = [tree.left, *tree.comparators]
+    for left, right, sign in zip(operands_of, operands_of[1:], lay.operators, strict=False):
+        if ast.dump(left) == ast.dump(right) and not any(isinstance(node, ast.Call) for node in ast.walk(left)):
+            raise Vacuous(f"{sign.symbol} 两边是同一个式子，什么也没有说", sign.offset)
     return Claim("compare", lay.text, found, operators=lay.operators)

@@ -49,8 +49,8 @@ class ClaimError(ValueError):
         return ClaimError(self.message, self.offset, whole)
 
 
-class MissingValue(ClaimError):
-    """A claim without what it claims, ``d_ff =``: nobody can have meant that, whatever the page is about."""
+class Vacuous(ClaimError):
+    """A claim that states nothing, ``d_ff =`` or ``x is x``: nobody can have meant that, whatever the page is about."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,11 @@ TITLES = ("title", "tabs", "why")  # options of a fence that its reader sees
 _TITLE = re.compile(r"^(?:title|subtitle|description):(.*(?:\r?\n[ \t]+.*)*)", re.MULTILINE)  # in the front matter
 _NUMBER = r"[-+−－]?\d+(?:,\d{3})*(?:[.．]\d+)*(?:[eE][-+−]?\d+)?[%％]?"
 _SEQUENCE = re.compile(rf"{_NUMBER}(?:\s?[×xX*/:：~～]\s?{_NUMBER})*")
+# A size in words, "十六维", and digits that are no exponent of anything, "⁶⁴ 个": numbers that look like none.
+_DISGUISED = re.compile(
+    r"[零〇一二两三四五六七八九十百千万]*[十百千万][零〇一二两三四五六七八九十百千万]*(?=\s?维)"
+    r"|(?<![^\s，。、；：（])[⁰¹²³⁴-⁹₀-₉]+"
+)
 _TUPLE = re.compile(rf"[(（\[［](?=[^()（）\[\]］]*\d)[\s{_LATIN}\d.．,，、;；×*+/=:：−－-]+[)）\]］]")
 
 _HALF = {
@@ -135,15 +140,23 @@ def _exceptions(text: str, page: Page) -> Iterator[tuple[str, tuple[int, int]]]:
 
 def _of_prose(prose: Prose, page: Page, source: Source, used: Counter[str]) -> list[Failure]:
     """The naked numbers of a piece of text; the exceptions that it needs are counted in ``used``."""
-    if not any(char.isdecimal() for char in prose.text):
+    words = [match.span() for match in _DISGUISED.finditer(prose.text)]
+    if not words and not any(char.isdecimal() for char in prose.text):
         return []
     names = excused(prose.text, prose.kind)
     free = bytearray(names)
     for number, (start, end) in _exceptions(prose.text, page):
-        used[number] += any(prose.text[at].isdecimal() and not names[at] for at in range(start, end))
+        digits = (prose.text[at].isdecimal() or any(a <= at < b for a, b in words) for at in range(start, end))
+        used[number] += any(digit and not name for digit, name in zip(digits, names[start:end], strict=True))
         free[start:end] = b"\1" * (end - start)
     wholes = [_tuples(prose.text), [match.span() for match in _SEQUENCE.finditer(prose.text)]]
-    failures: list[Failure] = []
+    failures = [
+        source.failure(
+            prose.offset(start), "naked", f"大小 {claim} 写成了字，没有人核对：写成声明，如 `d_model = 16`", claim=claim
+        )
+        for start, end in words
+        if not all(free[start:end]) and (claim := prose.text[start:end])
+    ]
     done = 0
     for at, char in enumerate(prose.text):
         if at < done or free[at] or not char.isdecimal():

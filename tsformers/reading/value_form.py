@@ -14,8 +14,8 @@ from tsformers.reading.literals import (
     ClaimError,
     Items,
     Literal,
-    MissingValue,
     Scalar,
+    Vacuous,
     depth,
     looks_literal,
     read,
@@ -46,7 +46,7 @@ def approx_claim(lay: Layout) -> Claim:
     if rest in ("?", "？"):
         return Claim("approx", text, (subject,), written, written + 1, asks=True)
     if not rest:
-        raise MissingValue("≈ 右边缺一个数，写 ≈ ? 可以问出它的值", sign.offset)
+        raise Vacuous("≈ 右边缺一个数，写 ≈ ? 可以问出它的值", sign.offset)
     if not looks_literal(rest) and parse_expression(layout(rest).python) is not None and _has_name(rest):
         message = "≈ 右边要写数，不能写表达式；两个量相近请写界，如 (a - b).abs().max() < 1e-12"
         raise ClaimError(message, written)
@@ -152,9 +152,12 @@ def equal_claim(lay: Layout, sign: Operator) -> Claim | None:
     if rest in ("?", "？"):
         return Claim("equal", text, (subject,), written, written + 1, asks=True)
     if not rest:
-        raise MissingValue("= 右边缺一个值，写 = ? 可以问出它的值", sign.offset)
+        raise Vacuous("= 右边缺一个值，写 = ? 可以问出它的值", sign.offset)
     if rest in ("…", "..."):
         return None
+    right = expression(text, start, end)
+    if right is not None and subject.code == right.code:
+        raise Vacuous(f"{text.strip()} 两边是同一个式子，什么也没有说", sign.offset)
     try:
         literal, dtype, dtype_offset = _literal(lay, start, end)
     except ClaimError as error:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from tsformers.reading.beside import beside_claims
 from tsformers.reading.claims import AxisCase, Claim, ClaimError, Mismatch, judge, judge_axes, parse
 from tsformers.reading.failure import Failure
-from tsformers.reading.literals import MissingValue
+from tsformers.reading.literals import Vacuous
 from tsformers.reading.naked import bare, full_width, naked_numbers
 from tsformers.reading.page import Page, Span
 from tsformers.reading.record import Evidence, Reading, ToyRecord
@@ -24,8 +24,9 @@ def judge_page(page: Page, reading: Reading, settings: Settings, so_far: Sequenc
     ``so_far`` is what reading and running it found: a quote that failed explains nothing, which is not said again.
     """
     failures: list[Failure] = []
+    told = {(known.line, known.column) for known in so_far if known.kind == "name"}  # that the site shows no code there
     for index, step in enumerate(page.steps):
-        if isinstance(step, Span) and index in reading.evidence:
+        if isinstance(step, Span) and index in reading.evidence and (step.line, step.column) not in told:
             failures.extend(_span(page, step, reading.evidence[index], reading))
             if reading.evidence[index].kind == "unknown" and not any(known.line <= step.line for known in so_far):
                 message = "这里的状态没有确定下来，什么也没有核对；而前面没有一处错误说明原因"
@@ -69,7 +70,7 @@ def _span(page: Page, span: Span, evidence: Evidence, reading: Reading) -> Itera
     except ClaimError as error:
         # "claim" where the text was another one when it ran
         meant = page.front.claims and evidence.kind in ("none", "claim")
-        if meant or (isinstance(error, MissingValue) and evidence.kind != "term"):
+        if meant or (isinstance(error, Vacuous) and evidence.kind != "term"):
             yield _at(page, span, error.offset, "claim", expected=error.suggestion, message=error.message)
         return
     if evidence.kind == "none":

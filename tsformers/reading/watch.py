@@ -1,8 +1,8 @@
 """Watch the libraries in a page's process: a block that puts its own function into torch makes every later claim lie.
 
 The attributes of modules and of their classes are noted before the first block and compared, by identity, after each
-one. What a block puts back itself is no change. A change is put back at once, before the engine itself goes on with it,
-so that the rest of the page is true.
+one; so are the environment and the current folder. What a block puts back itself is no change. A change is put back at
+once, before the engine itself goes on with it, so that the rest of the page is true.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ CORE = ("torch", "torch._C", "torch._tensor", "torch.nn.functional", "math")  # 
 CACHES = frozenset({"__slotnames__", "__annotations__", "__annotations_cache__", "__annotate_func__", "_abc_impl"})
 CACHES |= {"__abstractmethods__", "__doc__", "__warningregistry__", "__signature__"}
 PARTS = ("__code__", "__defaults__", "__kwdefaults__")  # of a function, which can be exchanged under its name
+# Variables that a library sets as it is imported, at whatever moment that is.
+SET_BY_LIBRARIES = frozenset({"TORCHINDUCTOR_CACHE_DIR"})
 _TORCH = os.path.dirname(torch.__file__)
 _GONE = object()
 _BUILTINS = vars(builtins)
@@ -83,6 +85,7 @@ class Watch:
         self._hooks = {name: dict(value) for name, value in globally.items() if isinstance(value, dict)}
         self._modes = _modes()
         self._builtins = dict(_BUILTINS)
+        self.stand()
         self._loaded = dict(sys.modules)
         self._exchanged: list[tuple[FunctionType, str, Any]] = []
         self.found: list[str] = []
@@ -105,6 +108,7 @@ class Watch:
             if name != "_" and _BUILTINS.get(name, _GONE) is not self._builtins[name]:
                 _BUILTINS[name] = self._builtins[name]
                 self.found += [f"builtins.{name}"]
+        self._surroundings()
         if not core and not self._loaded.items() <= sys.modules.items():  # modules are equal if they are the same
             sys.modules.update(self._loaded)
             self.found.append("sys.modules")
@@ -125,6 +129,22 @@ class Watch:
         if _modes() != self._modes:
             self._modes = _modes()
             self.found.append("torch 的运行模式（TorchFunctionMode、TorchDispatchMode、默认设备）")
+
+    def stand(self) -> None:
+        """Take the environment and the folder as they are now: those of a page, which differ from those before it."""
+        self._environment, self._folder = dict(os.environ), os.getcwd()
+
+    def _surroundings(self) -> None:
+        """The environment, which threads, seeds and libraries read, and the folder that relative paths start from."""
+        now, before = dict(os.environ), self._environment
+        for name in (name for name in now.keys() | before.keys() if now.get(name) != before.get(name)):
+            if name not in SET_BY_LIBRARIES:
+                self.found.append(f"os.environ[{name!r}]")
+                os.environ.pop(name, None)
+                os.environ.update({name: before[name]} if name in before else {})
+        if os.getcwd() != self._folder:
+            os.chdir(self._folder)
+            self.found.append("当前目录（os.chdir）")
 
     def _parts(self) -> list[_Change]:
         noted, self._exchanged = self._exchanged, []
@@ -151,6 +171,7 @@ def watching(of: Iterable[str], begun: Watch | None = None) -> Iterator[Watch]:
     """
     names = [*of]
     watch = begun if begun is not None and begun.watches(names) else Watch(names)
+    watch.stand()
     _current.append(watch)
     try:
         yield watch
