@@ -242,7 +242,7 @@ def claims(draw, module, line: int, state) -> tuple[str, bool]:
     if isinstance(value, float):
         text = f"{value + draw(st.sampled_from([0, 0.02])):.2f}"
         if float(text) == 0 or math.isclose(value, 0):
-            return f"{name} == {name}", True
+            return f"{name} == +{name}", True
         return f"{name} ≈ {text}", near(text, value)
     written = [*value[:-1], value[-1] + draw(st.sampled_from([0, 1.0]))]
     return f"{name} == {written}", written == value
