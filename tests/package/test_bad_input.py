@@ -133,6 +133,10 @@ TENSORS: list[Row] = [
     (MODELS, LONG, {"x_enc": torch.zeros(B, 23, 4)}, r"x_enc .* 的 seq_len \(23\) 必须等于 24"),
     (WITH_PLACES, LONG, {"x_enc": torch.zeros(B, 24, 5)}, r"x_enc \(3, 24, 5\) 的 enc_in \(5\) 必须等于 4"),
     (MODELS, CLASSIFY, {"x_enc": torch.zeros(B, 24, 5)}, r"x_enc \(3, 24, 5\) 的 enc_in \(5\) 必须等于 4"),
+    *((MODELS, task, {"x_enc": torch.zeros(B, 24, 4).double()}, r"x_enc 的 dtype \(torch.float64\) 必须等于模型参数的 dtype \(torch.float32\)") for task in TASKS),
+    (MODELS, LONG, {"x_enc": torch.zeros(B, 24, 4).long()}, r"x_enc 的 dtype \(torch.int64\) .*\(torch.float32\)"),
+    *((MODELS, task, {"x_enc": torch.zeros(0, 24, 4)}, r"x_enc \(0, 24, 4\) 里一个值也没有") for task in TASKS),
+    (WITH_DECODER, LONG, {"x_dec": torch.zeros(B, 12, 4).double()}, r"x_dec 的 dtype \(torch.float64\) .*\(torch.float32\)"),
     (MODELS, LONG, {"x_enc": None}, r"x_enc \(None\) 不能省略，必须是 \(B, seq_len=24"),
     (("iTransformer", *WITH_DECODER), LONG, {"x_mark_enc": torch.zeros(B, 24)}, r"x_mark_enc .*轴数 \(2\) 必须是 3"),
     (("iTransformer", *WITH_DECODER), LONG, {"x_mark_enc": torch.zeros(B, 23, 4)}, r"x_mark_enc .*seq_len \(23\)"),
@@ -142,9 +146,9 @@ TENSORS: list[Row] = [
     (WITH_DECODER, LONG, {"x_mark_dec": torch.zeros(B, 12, 5)}, r"x_mark_dec .* 的 marks \(5\) 必须等于 4：freq='h'"),
     (WITH_DECODER, LONG, {"x_mark_dec": torch.zeros(B, 11, 4)}, r"x_mark_dec .* 的 dec_len \(11\) 必须等于 12"),
     (WITH_DECODER, LONG, {"x_mark_enc": torch.ones(B, 24, 4).long()}, r"x_mark_enc 的 dtype \(torch.int64\)"),
-    (WITH_DECODER[:2], LONG, {"x_dec": torch.zeros(B, 11, 4)}, r"x_dec .* 的 dec_len \(11\) 必须等于 12"),
-    (WITH_DECODER[:2], LONG, {"x_dec": torch.zeros(B, 12, 5)}, r"x_dec .* 的 dec_in \(5\) 必须等于 4"),
-    (WITH_DECODER[:2], LONG, {"x_dec": torch.zeros(12, 4)}, r"x_dec .* 的轴数 \(2\) 必须是 3"),
+    (WITH_DECODER, LONG, {"x_dec": torch.zeros(B, 11, 4)}, r"x_dec .* 的 dec_len \(11\) 必须等于 12"),
+    (WITH_DECODER, LONG, {"x_dec": torch.zeros(B, 12, 5)}, r"x_dec .* 的 dec_in \(5\) 必须等于 4"),
+    (WITH_DECODER, LONG, {"x_dec": torch.zeros(12, 4)}, r"x_dec .* 的轴数 \(2\) 必须是 3"),
     (WITH_DECODER[:2], LONG, {"x_dec": None}, r"x_dec \(None\) 不能省略"),
     (WITH_DECODER, CLASSIFY, {"x_mark_enc": None}, r"x_mark_enc \(None\) 不能省略"),
     (WITH_DECODER, CLASSIFY, {"x_mark_enc": torch.zeros(B, 24, 4)}, r"x_mark_enc .* 的轴数 \(3\) 必须是 2"),
@@ -165,6 +169,14 @@ TENSORS: list[Row] = [
 def test_a_wrong_input_is_named_with_both_numbers(name: str, task: str, change: Change, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         model_of(name, task)(**(inputs(task) | change))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("given", [torch.zeros(B, 24, 4), torch.zeros(B, 24, 4).long()])
+def test_a_double_model_names_both_dtypes(name: str, given: Tensor) -> None:
+    message = rf"x_enc 的 dtype \({given.dtype}\) 必须等于模型参数的 dtype \(torch.float64\)"
+    with pytest.raises(ValueError, match=message):
+        model_of(name, LONG).double()(given, None, torch.zeros(B, 12, 4).double(), None)
 
 
 MARKS: list[tuple[Change, Tensor, str]] = [

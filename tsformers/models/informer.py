@@ -199,7 +199,7 @@ class Informer(nn.Module):
             unknown ``activation``, ``embed`` or ``freq``; fewer than two sampled keys, so too short a ``seq_len`` or
             ``label_len + pred_len``; more than 5,000 time steps. For forecasts: ``pred_len < 1``, ``label_len`` not in
             1 to ``seq_len``; for the short-term one, ``c_out`` not equal to ``enc_in``. For classification: no
-            ``num_class``. In ``forward``: an input of another rank or size, marks that do not fit ``freq`` and
+            ``num_class``. In ``forward``: an input of another rank, size or dtype or without a value, marks that do not fit ``freq`` and
             ``embed``, a ``mask`` with NaN.
 
     Source: ``Model`` in Time-Series-Library's ``models/Informer.py``.
@@ -350,7 +350,7 @@ class Informer(nn.Module):
         Raises:
             ValueError: see the class.
         """
-        check_input("x_enc", x_enc, B=None, seq_len=self.seq_len, enc_in=self.enc_in)
+        check_input("x_enc", x_enc, self, B=None, seq_len=self.seq_len, enc_in=self.enc_in)
         B = x_enc.shape[0]
         if self.task_name == "classification":
             return self.classification(x_enc, check_input("x_mark_enc", x_mark_enc, B=B, seq_len=self.seq_len))
@@ -361,7 +361,7 @@ class Informer(nn.Module):
             check_unread_mask(mask, x_enc)
             return self.imputation(x_enc, x_mark_enc)
         dec_len = self.label_len + self.pred_len
-        x_dec = check_input("x_dec", x_dec, B=B, dec_len=dec_len, dec_in=self.dec_in)
+        x_dec = check_input("x_dec", x_dec, self, B=B, dec_len=dec_len, dec_in=self.dec_in)
         check_marks("x_mark_dec", x_mark_dec, embed=self.embed, freq=self.freq, B=B, dec_len=dec_len)
         if self.task_name == "short_term_forecast":
             dec_out = self.short_forecast(x_enc, x_mark_enc, x_dec, x_mark_dec)  # [B, dec_len, c_out]

@@ -67,7 +67,7 @@ class iTransformer(nn.Module):
     Raises:
         ValueError: another task; ``d_model`` not divisible by ``n_heads``; ``e_layers < 1``; unknown ``activation``;
             ``pred_len < 1`` for a forecast; no ``enc_in`` or ``num_class`` for classification. In ``forward``: an input
-            of another rank or size, a ``mask`` with NaN.
+            of another rank, size or dtype or without a value, a ``mask`` with NaN.
 
     Source: ``Model`` in Time-Series-Library's ``models/iTransformer.py``.
     """
@@ -174,7 +174,7 @@ class iTransformer(nn.Module):
         Raises:
             ValueError: see the class.
         """
-        check_input("x_enc", x_enc, B=None, seq_len=self.seq_len, enc_in=self.enc_in)
+        check_input("x_enc", x_enc, self, B=None, seq_len=self.seq_len, enc_in=self.enc_in)
         if self.task_name == "classification":
             return self.classification(x_enc)
         if self.task_name == "anomaly_detection":

@@ -176,7 +176,7 @@ class Nonstationary_Transformer(nn.Module):
             ``activation``, ``embed`` or ``freq``; more than 5,000 time steps; ``p_hidden_dims`` that are not
             ``p_hidden_layers`` many. For forecasts: ``d_layers < 1``, ``pred_len < 1``, ``label_len`` not in 1 to
             ``seq_len``, ``dec_in`` not equal to ``enc_in``. For all but classification: ``c_out`` not equal to
-            ``enc_in``. For classification: no ``num_class``. In ``forward``: an input of another rank or size, marks
+            ``enc_in``. For classification: no ``num_class``. In ``forward``: an input of another rank, size or dtype or without a value, marks
             that do not fit ``freq`` and ``embed``; in imputation no ``mask``, or one with NaN or a series that is
             hidden throughout.
 
@@ -333,13 +333,13 @@ class Nonstationary_Transformer(nn.Module):
     ) -> Float[Tensor, "B pred_len c_out"] | Float[Tensor, "B seq_len c_out"] | Float[Tensor, "B num_class"]:
         """What ``task_name`` asks for; a forecast is the last ``pred_len`` positions of the decoder.
 
-        Forecasts read ``x_mark_dec``, not ``x_dec``; imputation reads ``mask`` (1 seen, 0 hidden); in classification
+        Forecasts read ``x_mark_dec``; ``x_dec`` is checked if there is one, but not read; imputation reads ``mask`` (1 seen, 0 hidden); in classification
         ``x_mark_enc`` says which steps are no padding.
 
         Raises:
             ValueError: see the class.
         """
-        check_input("x_enc", x_enc, B=None, seq_len=self.seq_len, enc_in=self.enc_in)
+        check_input("x_enc", x_enc, self, B=None, seq_len=self.seq_len, enc_in=self.enc_in)
         B = x_enc.shape[0]
         if self.task_name == "classification":
             return self.classification(x_enc, check_input("x_mark_enc", x_mark_enc, B=B, seq_len=self.seq_len))
@@ -349,6 +349,8 @@ class Nonstationary_Transformer(nn.Module):
         if self.task_name == "imputation":
             return self.imputation(x_enc, x_mark_enc, check_mask(mask, x_enc))
         dec_len = self.label_len + self.pred_len
+        if x_dec is not None:
+            check_input("x_dec", x_dec, self, B=B, dec_len=dec_len, dec_in=self.enc_in)
         check_marks("x_mark_dec", x_mark_dec, embed=self.embed, freq=self.freq, B=B, dec_len=dec_len)
         dec_out = self.forecast(x_enc, x_mark_enc, x_dec, x_mark_dec)  # [B, dec_len, c_out]
         return dec_out[:, -self.pred_len :, :]  # [B, pred_len, c_out]

@@ -119,7 +119,7 @@ class PatchTST(nn.Module):
     Raises:
         ValueError: another task; ``seq_len < patch_len``; ``d_model`` odd or not divisible by ``n_heads``;
             ``e_layers < 1``; unknown ``activation``; more than 5,000 patches; ``pred_len < 1`` for a forecast; no
-            ``num_class`` for classification. In ``forward``: an input of another rank or size; in imputation no
+            ``num_class`` for classification. In ``forward``: an input of another rank, size or dtype or without a value; in imputation no
             ``mask``, or one with NaN or a series that is hidden throughout.
 
     Source: ``Model`` in Time-Series-Library's ``models/PatchTST.py``.
@@ -238,7 +238,7 @@ class PatchTST(nn.Module):
         Raises:
             ValueError: see the class.
         """
-        check_input("x_enc", x_enc, B=None, seq_len=self.seq_len, enc_in=self.enc_in)
+        check_input("x_enc", x_enc, self, B=None, seq_len=self.seq_len, enc_in=self.enc_in)
         if self.task_name == "imputation":
             return self.imputation(x_enc, check_mask(mask, x_enc))
         if self.task_name == "anomaly_detection":

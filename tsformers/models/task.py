@@ -7,7 +7,7 @@ start of a model's ``forward`` for tensors. Checks that look at values are skipp
 from __future__ import annotations
 
 from jaxtyping import Shaped
-from torch import Tensor
+from torch import Tensor, nn
 
 from tsformers.layers.embedding import MARK_LIMITS, mark_count
 
@@ -65,11 +65,14 @@ def require_same_series(task_name: str, *, enc_in: int, **others: int) -> None:
             raise ValueError(f"{name} ({size}) 必须等于 enc_in ({enc_in})：{task_name} 用输入的均值和标准差还原输出")
 
 
-def check_input(name: str, tensor: Shaped[Tensor, "*axes"] | None, **axes: int | None) -> Shaped[Tensor, "*axes"]:
+def check_input(
+    name: str, tensor: Shaped[Tensor, "*axes"] | None, like: nn.Module | None = None, /, **axes: int | None
+) -> Shaped[Tensor, "*axes"]:
     """``tensor`` itself, if it has these axes, by name in their order; None stands for any size.
 
     Raises:
-        ValueError: no tensor, another number of axes, or an axis of another size.
+        ValueError: no tensor, another number of axes, or an axis of another size; with the model ``like``, what
+            ``check_kind`` refuses.
     """
     wanted = f"({', '.join(axis if size is None else f'{axis}={size}' for axis, size in axes.items())})"
     if tensor is None:
@@ -80,7 +83,26 @@ def check_input(name: str, tensor: Shaped[Tensor, "*axes"] | None, **axes: int |
     for (axis, size), actual in zip(axes.items(), shape, strict=True):
         if size is not None and actual != size:
             raise ValueError(f"{name} {shape} 的 {axis} ({actual}) 必须等于 {size}：{wanted}")
+    check_kind(name, tensor, like)
     return tensor
+
+
+def check_kind(name: str, tensor: Shaped[Tensor, "*axes"], like: nn.Module | None) -> None:
+    """Nothing, if ``tensor`` holds a value at least, and of the dtype of the parameters of ``like``; None asks nothing.
+
+    Raises:
+        ValueError: no value, as in an empty batch; another dtype, which torch would refuse at some layer, or convert
+            where a float64 statistic meets a float32 series.
+    """
+    if like is None:
+        return
+    if tensor.numel() == 0:
+        raise ValueError(f"{name} {tuple(tensor.shape)} 里一个值也没有：每根轴都必须至少为 1，批也不能是空的")
+    dtype = next(like.parameters()).dtype
+    if tensor.dtype != dtype:
+        raise ValueError(
+            f"{name} 的 dtype ({tensor.dtype}) 必须等于模型参数的 dtype ({dtype})：用 {name}.to({dtype}) 转换，或转换模型"
+        )
 
 
 def check_marks(name: str, marks: Shaped[Tensor, "*axes"] | None, *, embed: str, freq: str, **axes: int) -> None:
