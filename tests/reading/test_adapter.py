@@ -8,10 +8,11 @@ import subprocess
 import sys
 from html import unescape
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
-from tests.reading.checking import MIXER, block, check, quoted
+from tests.reading.checking import MIXER, block, check, front, quoted
 from tsformers.reading.render import Site, render
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,6 +108,22 @@ def test_a_build_that_asks_for_records_gives_the_same_site(site, tmp_path):
     (folder / "docs/index.md").write_text(PAGE.replace("`d_model = 4`", "`d_model = 5`"), encoding="utf-8")
     line = PAGE[: PAGE.index("`d_model")].count("\n") + 1
     assert f"docs/index.md:{line}:" in run(folder, "-m", "mkdocs", "build", "--strict")[1]
+
+
+def test_a_child_leads_to_the_page_of_the_same_model(tmp_path):
+    child = MIXER + "# 层\n\n" + quoted("B, L, D = x.shape")
+    parent = front("twice", "Twice.forward") + "# 父\n\n## 6 下钻\n"
+    folder = project(tmp_path, index="# 首页\n")
+    both = front("twice", "Twice.forward", "Mixer.forward @ first") + "# 也读\n"  # the layer second
+    pages = {"a/层.md": child, "b/也读.md": both, "b/层.md": child, "b/父.md": parent, "c/父.md": parent}
+    for name, text in pages.items():
+        (folder / "docs" / name).parent.mkdir(exist_ok=True)
+        (folder / "docs" / name).write_text(text, encoding="utf-8")
+    status, said = run(folder, "-m", "mkdocs", "build", "--strict")
+    assert status == 0, said
+    for name, address in {"b/父": "层.html", "c/父": "../a/层.html"}.items():
+        page = (folder / f"site/{name}.html").read_text(encoding="utf-8")
+        assert f'<a href="{quote(address)}">Mixer.forward' in page, name
 
 
 @pytest.fixture(scope="module")

@@ -72,7 +72,7 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
         self.files: dict[str, File] = {}
         self.library = Library(Path(), whole=True)
         self.api: dict[str, File] = {}
-        self.reads: dict[str, File] = {}
+        self.reads: dict[str, list[tuple[int, File]]] = {}  # the pages that read a function, as which of theirs
         self.rendered: dict[str, Rendered] = {}
         self.uses: dict[str, tuple[Use, ...]] = {}
         self.terms: dict[str, str] = {}
@@ -136,8 +136,8 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
         for file, result in zip(sources, results, strict=True):
             for name in DIRECTIVE.findall(result.page.text):
                 self.api[name] = file
-            for subject in result.reading.subjects:
-                self.reads.setdefault(subject.function, file)
+            for number, subject in enumerate(result.reading.subjects):
+                self.reads.setdefault(subject.function, []).append((number, file))
         self.uses = uses(zip([file.src_uri for file in sources], results, strict=True))
 
     def on_nav(self, nav: Navigation, *, config: MkDocsConfig, files: Files) -> Navigation:
@@ -209,9 +209,10 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
                     return f"{get_relative_url(file.url, page.url)}#{name}"
             return ""
 
-        pages = {name: get_relative_url(file.url, page.url) for name, file in self.reads.items()}
+        reads = {name: self._nearest(found, page.file) for name, found in self.reads.items()}
+        pages = {name: get_relative_url(file.url, page.url) for name, file in reads.items()}
         layers = {}
-        for name, file in self.reads.items():
+        for name, file in reads.items():
             layer = re.search(r"Layer(\d)", file.name)
             if layer is not None:
                 layers[name] = int(layer[1])
@@ -234,6 +235,12 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
             along=[(name, name) for name in _carried(page.file)] if self._carries(here) else (),
             report=report,
         )
+
+    @staticmethod
+    def _nearest(found: list[tuple[int, File]], here: File) -> File:
+        """Of the pages that read a function one of the same model, beside the page here; one that reads it first."""
+        folder = posixpath.dirname(here.src_uri)
+        return min(found, key=lambda one: (posixpath.dirname(one[1].src_uri) != folder, one[0]))[1]
 
     def _carries(self, name: str) -> bool:
         """Whether a page is written as notebook and script too: it reads functions, and all of it ran."""
