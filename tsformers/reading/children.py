@@ -190,6 +190,15 @@ def warm_context() -> BaseContext:
     return context
 
 
+def start_warm() -> None:
+    """Start that server process: it imports torch while the caller goes on."""
+    if warm_context().get_start_method() == "forkserver":
+        from multiprocessing import forkserver  # not on every system
+
+        with pinned_environment():
+            forkserver.ensure_running()
+
+
 _STARTING = threading.Lock()
 
 

@@ -39,7 +39,7 @@ from tsformers.reading.preview import Preview
 from tsformers.reading.render import ATTRIBUTE, Rendered, Site, render
 from tsformers.reading.report import as_json, summary
 from tsformers.reading.revision import Revision, report_address, revision
-from tsformers.reading.run import Result, check_pages
+from tsformers.reading.run import Result, check_pages, warm_up
 from tsformers.reading.settings import load_settings, term_meanings
 from tsformers.reading.show import axes_table, glossary, terms_table, toys_of, used_by, word_attributes, words_of
 from tsformers.reading.status import STATUS, status_html
@@ -119,6 +119,8 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
         return files
 
     def _check(self, paths: list[Path], names: list[str]) -> list[Result]:
+        if not self.config.reuse:
+            warm_up()
         pages = [read_page(path, given=name) for path, name in zip(paths, names, strict=True)]
         return check_pages(pages, paths, reuse=self.config.reuse)
 

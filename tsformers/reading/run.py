@@ -22,6 +22,7 @@ from tsformers.reading.children import (
     module_path,
     pinned_environment,
     run_together,
+    start_warm,
     warm_context,
 )
 from tsformers.reading.failure import Failure
@@ -85,6 +86,12 @@ def no_such(path: Path) -> str:
     near = get_close_matches(path.name, beside, 1) or get_close_matches(f"{path.name}.md", beside, 1)
     hint = f"; did you mean {(path.parent / near[0]).as_posix()}?" if near else "; PATH is a page (*.md) or a folder"
     return f"{path.as_posix()}: no such page or folder{hint}"
+
+
+def warm_up() -> None:
+    """Get ready to run pages while they are read yet; for one who will check without records."""
+    at_start()
+    start_warm()
 
 
 def check_pages(

@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     from tsformers.reading.commands.reports import coloured, finish, output
     from tsformers.reading.page import read_page
     from tsformers.reading.report import COLUMNS, as_json, failures_text
-    from tsformers.reading.run import Result, check_pages, find_pages
+    from tsformers.reading.run import Result, check_pages, find_pages, warm_up
     from tsformers.reading.settings import SettingsError
     from tsformers.reading.shards import positions, shard_report
     from tsformers.reading.todo import todos
@@ -62,6 +62,8 @@ def run(options: argparse.Namespace) -> int:
     if options.shard:
         taken = positions([path for path, _ in found], options.shard)
         found = [found[index] for index in taken]
+    if options.no_reuse:
+        warm_up()
     pages = [read_page(path, given=given) for path, given in found]
     ended: list[Result] = []
 
