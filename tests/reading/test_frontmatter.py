@@ -129,6 +129,11 @@ def test_a_misspelt_name_is_shown_where_it_stands_with_what_is_there(
     assert (f"{wrong}，是不是 {failure.expected}？" in failure.message) is bool(failure.expected)
 
 
+def test_a_misspelt_toy_and_a_misspelt_function_are_said_at_once() -> None:
+    front = "---\ntoy: tests.reading.sample_toys:mixr\nreads: [tests.reading.sample_toys.Mixer.foward]\n---\n"
+    assert [failure.claim for failure in check("正文", front).failures] == ["mixr", "foward"]
+
+
 def test_a_toy_that_fails_is_shown_where_it_is_written() -> None:
     front = "---\ntoys:\n  other: tests.reading.sample_toys:nothing_of_the_kind\n---\n"
     (failure,) = check("正文", front).failures

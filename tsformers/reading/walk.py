@@ -34,7 +34,7 @@ from tsformers.reading.record import (
 from tsformers.reading.settings import Settings
 from tsformers.reading.standard import marked
 from tsformers.reading.statements import Function
-from tsformers.reading.toys import Reads, ToyError, ToyRun, parse_reads, run_toy
+from tsformers.reading.toys import Reads, ToyError, ToyRun, load_toy, parse_reads, run_toy
 from tsformers.reading.watch import Watch, watching
 
 LONGEST_EXPLAINED = 6  # statements; a longer quote shows, and explains none
@@ -122,7 +122,13 @@ class Walker:
                 self.reads.append(self.prepared.reads.get(spec) or parse_reads(spec))
             except ToyError as error:
                 self._front(f"reads.{number}", str(error), spec, error)
-        if self.sound:
+        if not self.sound:  # nothing runs; but whatever is misspelt is said at once
+            for name, spec in front.all_toys.items():
+                try:
+                    load_toy(spec)
+                except ToyError as error:
+                    self._front(f"toys.{name}" if name else "toy", str(error), spec, error)
+        else:
             for name, spec in front.all_toys.items():
                 key = f"toys.{name}" if name else "toy"
                 try:
