@@ -69,6 +69,50 @@ def test_only_what_cannot_be_told_together_runs_alone(tmp_path: Path, monkeypatc
     assert ran == ["leaves"]
 
 
+HOSTILE = {
+    "removes its folder": block("import ctypes, os\nctypes.CDLL(None).rmdir(os.getcwd().encode())"),
+    "joins another group": block(
+        "import os, signal\nos.setpgid(0, os.getpgid(os.getppid()))\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\nwhile True:\n    pass"
+    ),
+    "writes to every descriptor": block(
+        "import os\nfor number in range(3, 99):\n    try:\n        os.write(number, b'x' * 50)\n"
+        "    except OSError:\n        pass"
+    ),
+    "ends its parent": block("import ctypes, os\nctypes.CDLL(None).kill(os.getppid(), 9)\nprint(1)"),
+}
+KINDS = {
+    "removes its folder": ["hermetic"],
+    "joins another group": ["timeout"],
+    "writes to every descriptor": ["exit"],
+    "ends its parent": [],
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_page_harms_no_other_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    last = block("import os, torch\nprint(torch.rand(2), os.listdir(), sorted(os.environ))")
+    files = {"a.md": MIXER + last, "b.md": MIXER + HOSTILE[what], "c.md": MIXER + last}
+    found, _ = run_in_one(tmp_path, files, monkeypatch)
+    assert [kind for _, _, kind in said(found["b"])] == KINDS[what]
+    assert said(found["c"]) == []
+    assert found["a"].reading.outputs == found["c"].reading.outputs
+
+
+def test_what_stands_in_place_of_the_folder_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").write_text("", encoding="utf-8")
+    swaps = (
+        "import ctypes, os\nC, folder = ctypes.CDLL(None), os.getcwd().encode()\n"
+        f"C.rmdir(folder)\nC.symlink({bytes(tmp_path / 'precious')!r}, folder)"
+    )
+    files = {"a.md": MIXER + block(swaps), "b.md": MIXER + block("print(1)")}
+    found, _ = run_in_one(tmp_path, files, monkeypatch)
+    assert [kind for _, _, kind in said(found["a"])] == ["hermetic"]
+    assert said(found["b"]) == []
+    assert (tmp_path / "precious" / "file").exists()
+
+
 TOYS = """
 import threading, time
 from tests.reading.sample_toys import mixer
@@ -104,3 +148,70 @@ def test_a_toy_that_gives_trouble_leaves_each_page_to_itself(
     red = {"wrong": "front-matter", "leaves": "exit", "writes": "hermetic", "hangs": "timeout"}
     for result in found.values():
         assert [kind for _, _, kind in said(result)] == ([red[name]] if name in red else [])
+
+
+SEEN_ELSEWHERE = """
+import mmap, os
+import torch
+from dataclasses import dataclass, field
+from layer import double
+
+TEXT = open(os.path.join(os.path.dirname(__file__), "text.txt"))
+SHARED = mmap.mmap(-1, 8)
+
+@dataclass
+class Toy:
+    call: object
+    args: tuple
+    kwargs: dict = field(default_factory=dict)
+    sizes: dict = field(default_factory=dict)
+
+def toy():
+    return Toy(double, (torch.ones(2),))
+"""
+LAYER = """
+import torch
+calls = []
+
+def double(x):
+    calls.append(x)
+    return 2 * x
+"""
+FILES = {
+    "pyproject.toml": "",
+    "text.txt": "one\ntwo\n",
+    "layer.py": LAYER,
+    "again.py": "import torch\nfrom layer import double\ntorch.set_default_dtype(torch.float64)\n",
+    "shares.py": SEEN_ELSEWHERE,
+    "keeps.py": SEEN_ELSEWHERE.replace("TEXT = ", "").replace("SHARED = ", ""),
+}
+FIRST = "---\ntoy: {}:toy\nreads: [layer.double]\n---\n"
+ANEW = FIRST.replace("layer", "again")
+READS_NONE = "---\ntoy: {}:toy\n---\n"
+SHOWS = {
+    "place in a file": ("shares", FIRST, block("import shares\nprint(shares.TEXT.readline())"), FIRST),
+    "shared memory": ("shares", FIRST, block("import shares\nprint(shares.SHARED[0])\nshares.SHARED[0] = 7"), FIRST),
+    "what another page imports": ("keeps", ANEW, block("import torch\nprint(torch.zeros(1).dtype)"), FIRST),
+    "calls of the toy": ("keeps", FIRST, block("import layer\nprint(len(layer.calls))"), READS_NONE),
+}
+
+
+@pytest.mark.parametrize("what", SHOWS)
+def test_a_page_sees_nothing_of_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    toy, before, shown, after = SHOWS[what]
+    text = {"a.md": before.format(toy) + shown, "b.md": after.format(toy) + shown}
+    text |= {f"{number}.md": "text\n" for number in range(6)}  # of eight pages two run from one process
+    files = write(tmp_path, FILES | text)
+    found = check_files(files, jobs=1)
+    monkeypatch.setattr(running, "LARGEST_BATCH", 1)
+    alone = check_files(files, jobs=1)
+    assert [without_time(result) for result in found] == [without_time(result) for result in alone]
+    assert [bool(result.reading.outputs) for result in found] == [
+        result.page.path[-4:] in ("a.md", "b.md") for result in found
+    ]
+
+
+def test_pages_of_one_toy_do_run_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = FIRST.format("keeps") + block("print(1)")
+    _, ran = run_in_one(tmp_path, {**FILES, "a.md": page, "b.md": page + "text\n"}, monkeypatch)
+    assert ran == []

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
 from types import ModuleType
 
 from tsformers.reading.failure import Failure
@@ -49,10 +52,9 @@ def run_alone(page: Page, settings: Settings, context: BaseContext) -> Outcome:
         CheckerError: the checker itself failed there.
     """
     ours, theirs = context.Pipe(duplex=False)
-    given = (page, settings, module_path(settings), page_environment(settings), theirs)
-    process = context.Process(target=run_in_process, args=given)  # type: ignore[attr-defined]
-    with _without_main():
-        process.start()
+    folder = tempfile.mkdtemp(prefix="page-")
+    given = (page, settings, module_path(settings), page_environment(settings), folder, theirs)
+    process = _started(context, run_in_process, given)
     theirs.close()
 
     def code() -> int | None:
@@ -68,6 +70,7 @@ def run_alone(page: Page, settings: Settings, context: BaseContext) -> Outcome:
             process.kill()
         _kill_group(process.pid)
         process.join()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def run_together(pages: Sequence[Page], settings: Settings, context: BaseContext) -> Generator[Outcome | CheckerError]:
@@ -79,10 +82,12 @@ def run_together(pages: Sequence[Page], settings: Settings, context: BaseContext
 
     control, theirs = context.Pipe(duplex=False)
     pipes = [context.Pipe(duplex=False) for _ in pages]
-    given = ([*pages], settings, module_path(settings), page_environment(settings), [pipe for _, pipe in pipes], theirs)
-    process = context.Process(target=run_family, args=given)  # type: ignore[attr-defined]
-    with _without_main():
-        process.start()
+    folder = tempfile.mkdtemp(prefix="page-")
+    given = (
+        *([*pages], settings, module_path(settings), page_environment(settings), folder),
+        *([pipe for _, pipe in pipes], theirs),
+    )
+    process = _started(context, run_family, given)
     for pipe in (theirs, *(pipe for _, pipe in pipes)):
         pipe.close()
     together = bool(_told(control, START + settings.time_limit))
@@ -100,6 +105,7 @@ def run_together(pages: Sequence[Page], settings: Settings, context: BaseContext
         process.kill()
         _kill_group(process.pid)
         process.join()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _alone(page: Page, settings: Settings, context: BaseContext) -> Outcome | CheckerError:
@@ -151,6 +157,8 @@ def _listen(page: Page, settings: Settings, pipe: Connection, code: Callable[[],
                 message = pipe.recv()
             except EOFError:
                 return Reading(), [_died(page, step, code())], None
+            except Exception as error:  # whatever reading gives of what the page itself wrote into the pipe
+                return Reading(), [_garbled(page, step, error)], None
             if message[0] == "ready":
                 process = message[1]
                 deadline = time.monotonic() + settings.time_limit + GRACE
@@ -181,6 +189,13 @@ def _died(page: Page, step: int, code: int | None) -> Failure:
     return Failure(page.path, line, column, "exit", actual=how, message=message)
 
 
+def _garbled(page: Page, step: int, error: Exception) -> Failure:
+    line, column = place(page, step)
+    what = f"{type(error).__name__}: {error}"
+    message = f"这一页的进程在这里送来的不是结果（{what}）：页面里的代码不能写它没有打开的文件描述符"
+    return Failure(page.path, line, column, "exit", actual=what, message=message)
+
+
 def warm_context() -> BaseContext:
     """A warm server process to fork from on Linux; elsewhere one spawned process a page."""
     if sys.platform != "linux":
@@ -200,6 +215,21 @@ def start_warm() -> None:
 
 
 _STARTING = threading.Lock()
+STARTS = 5  # times that a start is tried: a page may have ended the server that processes are forked from
+
+
+def _started(context: BaseContext, run: Callable[..., None], given: tuple[object, ...]) -> BaseProcess:
+    process: BaseProcess = context.Process(target=run, args=given)  # type: ignore[attr-defined]
+    for left in reversed(range(STARTS)):
+        try:
+            with _without_main():
+                process.start()
+            break
+        except (EOFError, ConnectionError):
+            if not left:
+                raise
+            time.sleep(0.2)  # until the system has noticed, too; then another server is started
+    return process
 
 
 @contextmanager

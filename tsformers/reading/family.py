@@ -29,6 +29,7 @@ def run_family(
     settings: Settings,
     path: Sequence[str],
     environment: Mapping[str, str],
+    folder: str,
     pipes: Sequence[Connection],
     control: Connection,
 ) -> None:
@@ -36,16 +37,19 @@ def run_family(
 
     Sends through ``control`` whether they can run together, then the status with which the child of each page ended.
     """
-    guard = begin(pages[0].path, path, environment)
+    guard = begin(pages[0].path, path, environment, folder, [control, *pipes])
     cage = Cage(settings.memory_limit)
+    mine = os.lstat(folder)
     prepared = _prepared(pages, settings, guard, cage)
     control.send(prepared is not None)
     if prepared is not None:
         gc.freeze()  # a collection in a child would copy all of it
-        for page, pipe in zip(pages, pipes, strict=True):
+        for number, (page, pipe) in enumerate(zip(pages, pipes, strict=True)):
             child = os.fork()
             if child == 0:
                 try:
+                    for other in (control, *pipes[number + 1 :]):
+                        other.close()  # what a page leaves behind could hold them open, or write into them
                     os.setpgrp()
                     guard.path = page.path
                     read(page, settings, pipe, guard, cage, prepared)
@@ -55,17 +59,18 @@ def run_family(
             _, status = os.waitpid(child, 0)
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(child, signal.SIGKILL)  # what the page started
-            for name in os.listdir(guard.folder):
-                _remove(os.path.join(guard.folder, name))
+            clean = _cleared(folder, mine)
             control.send(os.waitstatus_to_exitcode(status))
-    os.chdir("/")
-    shutil.rmtree(guard.folder, ignore_errors=True)
+            if not clean:
+                break
+    os.chdir("/")  # so that the folder can be removed
 
 
 def _prepared(pages: Sequence[Page], settings: Settings, guard: Guard, cage: Cage) -> Prepared | None:
     """What the pages have in common; None where that went not as quietly as it should."""
     from tsformers.reading.prepare import prepare
 
+    shared = _shared()
     alarm(settings.time_limit)
     try:
         cage.close()
@@ -79,11 +84,30 @@ def _prepared(pages: Sequence[Page], settings: Settings, guard: Guard, cage: Cag
         guard.look_for_strays()
         guard.closed = False
     alone = len(os.listdir("/proc/self/task")) == 1  # a thread, and what it holds, would be missing in the children
-    return prepared if alone and not guard.hits else None
+    return prepared if alone and shared == _shared() and not guard.hits else None
 
 
-def _remove(path: str) -> None:
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        os.unlink(path)
+def _shared() -> set[tuple[str, str]]:
+    """What a fork does not copy: open files, whose place in them is one for all, and memory mapped as shared."""
+    found = set()
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # of the listing itself
+            found.add((number, os.readlink(f"/proc/self/fd/{number}")))
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
+        found.update((row, "") for row in file if row.split(maxsplit=2)[1].endswith("s"))
+    return found
+
+
+def _cleared(folder: str, mine: os.stat_result) -> bool:
+    """Empty the pages' folder; whether it is that, and empty: a page may have put another thing in its place."""
+    try:
+        if not os.path.samestat(mine, os.lstat(folder)):
+            return False
+        for entry in os.scandir(folder):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                os.unlink(entry.path)
+        return not os.listdir(folder)
+    except OSError:
+        return False

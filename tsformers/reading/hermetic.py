@@ -117,7 +117,11 @@ class Guard:
     def look_for_strays(self) -> None:
         """Note as a hit what stands in the page's folder, unless it was noted before."""
         closed, self.closed = self.closed, False
-        found = sorted({*os.listdir(self.folder)} - self.strays)
+        try:
+            found = sorted({*os.listdir(self.folder)} - self.strays)
+        except OSError:
+            self._note(Hit("删除文件夹", self.step))
+            found = []
         self.closed = closed
         if found:
             self._note(Hit(f"写文件 {found[0]}", self.step))

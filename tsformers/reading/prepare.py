@@ -6,6 +6,7 @@ import importlib
 import random
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import torch
@@ -13,7 +14,7 @@ import torch
 from tsformers.reading.overview import executed_by, tree_of, vocabulary
 from tsformers.reading.page import FrontMatter, Page
 from tsformers.reading.settings import Settings
-from tsformers.reading.toys import Reads, ToyError, ToyRun, parse_reads, run_toy
+from tsformers.reading.toys import Reads, ToyError, ToyRun, load_toy, parse_reads, run_toy
 from tsformers.reading.watch import Watch
 
 
@@ -28,6 +29,13 @@ def seed() -> None:
     random.seed(0)
     if "numpy" in sys.modules:
         importlib.import_module("numpy.random").seed(0)
+
+
+def import_toys(front: FrontMatter) -> None:
+    """Import the modules of a page's toys before those of its reads, which so come in one order whatever is read."""
+    for spec in front.all_toys.values():
+        with suppress(ToyError):  # said where the toy is to run
+            load_toy(spec)
 
 
 @dataclass
@@ -50,10 +58,15 @@ def prepare(pages: Sequence[Page], settings: Settings) -> Prepared:
     """Run the toys of ``pages``, which all have the same, for all of them.
 
     Raises:
-        ToyError: a toy, or a line of ``reads:``, cannot be used; each page says so itself when it runs alone.
+        ToyError: a toy, or a line of ``reads:``, cannot be used, which each page says itself when it runs alone; or what
+            one page reads could be seen on another one.
     """
+    import_toys(pages[0].front)
+    imported = set(sys.modules)
     specs = dict.fromkeys(spec for page in pages for spec in page.front.reads)
     reads = {spec: parse_reads(spec) for spec in specs}
+    if len({page.front.reads for page in pages}) > 1 and not sys.modules.keys() <= imported:
+        raise ToyError("what a page reads imports modules that the toys alone do not")
     toys = pages[0].front.all_toys
     prepared = Prepared(reads, {name: run_toy(name, toys[name], [*reads.values()]) for name in toys})
     called = {number for run in prepared.toys.values() for number in range(len(reads)) if run.calls(number)}
@@ -65,5 +78,7 @@ def prepare(pages: Sequence[Page], settings: Settings) -> Prepared:
         if "" in toys:
             tree_of(prepared.toys[""], own)
             executed_by(prepared.toys[""], own, settings)
+    if any(len(run.known) > 2 for run in prepared.toys.values()):  # what the tree and the statements were found in
+        raise ToyError("the pages show the toys' calls in several packages, and each took runs of its own")
     prepared.watch = Watch(watched_of(pages[0].front, reads.values()))
     return prepared

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import locale
 import os
-import shutil
 import signal
 import sys
 import tempfile
@@ -12,6 +11,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
@@ -30,24 +30,26 @@ STAND_IN = "page"  # what stands in a report for the name of the page's own fold
 
 
 def run_in_process(
-    page: Page, settings: Settings, path: Sequence[str], environment: Mapping[str, str], pipe: Connection
+    page: Page, settings: Settings, path: Sequence[str], environment: Mapping[str, str], folder: str, pipe: Connection
 ) -> None:
-    """Entry of the child: run ``page`` with this ``path`` of modules and no other ``environment``; sends as ``read``."""
-    guard = begin(page.path, path, environment)
+    """Entry of the child: run ``page`` in an empty ``folder`` of its own, with this ``path`` of modules and no other
+    ``environment``; sends as ``read``.
+    """
+    guard = begin(page.path, path, environment, folder, [pipe])
     cage = Cage(settings.memory_limit)
     read(page, settings, pipe, guard, cage)
-    os.chdir("/")
-    shutil.rmtree(guard.folder, ignore_errors=True)
+    os.chdir("/")  # so that the folder can be removed
 
 
-def begin(name: str, path: Sequence[str], environment: Mapping[str, str]) -> Guard:
-    """Make this process fit for a page: all that is global pinned, in an empty folder, with a guard, which is open yet."""
+def begin(
+    name: str, path: Sequence[str], environment: Mapping[str, str], folder: str, pipes: Sequence[Connection]
+) -> Guard:
+    """Make this process fit for a page: all that is global pinned, with a guard, which is open yet."""
     from tsformers.reading.hermetic import Guard
 
     if hasattr(os, "setpgrp"):
         os.setpgrp()  # so that what the page starts ends with it
-    _silence()
-    folder = tempfile.mkdtemp(prefix="page-")
+    _silence([pipe.fileno() for pipe in pipes])
     _pin(folder, path, environment)
     guard = Guard(name, folder)
     guard.install()
@@ -101,11 +103,19 @@ def read(
     pipe.close()
 
 
-def _silence() -> None:
-    """What writes through C goes nowhere; the page's own output is captured above it."""
+def _silence(kept: Sequence[int]) -> None:
+    """What writes through C goes nowhere; the page's own output is captured above it.
+
+    Nor can it reach the server that processes are forked from: of the pipes only those ``kept`` stay.
+    """
     sink = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(sink, descriptor)
+    if sys.platform == "linux":
+        for number in map(int, os.listdir("/proc/self/fd")):
+            with suppress(FileNotFoundError):  # of the listing itself
+                if number not in kept and os.readlink(f"/proc/self/fd/{number}").startswith("pipe:"):
+                    os.dup2(sink, number)
     os.close(sink)
 
 

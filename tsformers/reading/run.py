@@ -152,7 +152,9 @@ def _batches(pages: Sequence[Page], settings: Sequence[Settings], jobs: int) -> 
     alike: dict[object, list[int]] = {}
     for number, (page, known) in enumerate(zip(pages, settings, strict=True)):
         alone = not runs(page) or page.look
-        alike.setdefault(number if alone else (id(known), *page.front.all_toys.items()), []).append(number)
+        alike.setdefault(
+            number if alone else (id(known), bool(page.front.reads), *page.front.all_toys.items()), []
+        ).append(number)
     return sorted(numbers[at : at + most] for numbers in alike.values() for at in range(0, len(numbers), most))
 
 

@@ -21,7 +21,7 @@ from tsformers.reading.moment import moment, own_names
 from tsformers.reading.overview import call_of, executed_by, namer_of, relative, subject_record, tree_of, vocabulary
 from tsformers.reading.page import Fence, Page, Span
 from tsformers.reading.position import Position, entry, executions, position
-from tsformers.reading.prepare import Prepared, seed, watched_of
+from tsformers.reading.prepare import Prepared, import_toys, seed, watched_of
 from tsformers.reading.quotes import Match, Piece, QuoteError, match_piece, nearest_line, parse_piece
 from tsformers.reading.record import (
     Call,
@@ -117,6 +117,8 @@ class Walker:
 
     def _load(self) -> bool:
         front = self.page.front
+        if not self.prepared.toys:
+            import_toys(front)
         for number, spec in enumerate(front.reads):
             try:
                 self.reads.append(self.prepared.reads.get(spec) or parse_reads(spec))
