@@ -31,6 +31,18 @@ def test_the_page_gets_the_html() -> None:
     assert put_in(page, fragments) == f"<h2>一</h2>\n{STEP}<p>文</p><table></table>"
 
 
+@pytest.mark.parametrize(
+    "html",
+    [
+        """<pre><code>page = ' data-search-exclude=""'</code></pre>""",
+        '<p>&lt;/div&gt; and &lt;div data-late="s1-q2"&gt;, \\1, \\g&lt;0&gt;</p>',
+        "<div><div></div></div>",
+    ],
+)
+def test_a_text_that_looks_like_a_mark_stays(html: str) -> None:
+    assert put_in(f"<p>{place('s1-q1', html)}</p>", {"s1-q1": html}) == f"<p>{html}</p>"
+
+
 def test_a_place_without_a_fragment_is_an_error() -> None:
     with pytest.raises(Lost, match="s1-q1"):
         put_in(place("s1-q1", STEP), {})

@@ -12,6 +12,7 @@ from html import escape
 from selectolax.lexbor import LexborHTMLParser
 
 _PLACE = re.compile(r'<div data-late="([^"]+)">.*?</div>', re.DOTALL)
+_TAG = re.compile(r"<\w[^<>]*>")
 _FOR_SEARCH = re.compile(r'\s?data-search-\w+="[^"]*"')  # as the search takes it out of what it has read
 
 
@@ -47,6 +48,6 @@ def put_in(page: str, fragments: Mapping[str, str]) -> str:
     def fragment(match: re.Match[str]) -> str:
         if match[1] not in fragments:
             raise Lost(match[1])
-        return _FOR_SEARCH.sub("", fragments[match[1]])
+        return _TAG.sub(lambda tag: _FOR_SEARCH.sub("", tag[0]), fragments[match[1]])  # in a text it may be a quote
 
     return _PLACE.sub(fragment, page)
