@@ -114,6 +114,14 @@ def test_what_is_published_comes_from_main_alone_and_reads_no_cache() -> None:
     assert commands == ["nox -s docs"]  # the strict build, which runs every page anew: see test_adapter.py
 
 
+def test_nothing_that_publishes_asks_for_records() -> None:
+    """mkdocs.yml names the variable that asks; who builds for others does not set it."""
+    asked = "READING_REUSE"
+    assert f"reuse: !ENV [{asked}, false]" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    builds = [*WORKFLOWS, *ACTIONS, ROOT / ".readthedocs.yaml", ROOT / "Containerfile", ROOT / ".ci/run"]
+    assert [path.name for path in builds if asked in path.read_text(encoding="utf-8")] == []
+
+
 def test_every_action_is_pinned_to_a_commit() -> None:
     """A tag can be moved. The same action has the same commit everywhere, and the comment says its version."""
     pinned: dict[str, set[str]] = {}
