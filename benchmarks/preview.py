@@ -130,12 +130,16 @@ def append(page: Path, text: str) -> None:
         file.write(text)
 
 
-def module(server: Server, page: Path) -> float:
-    """A statement is added to a module: the page, which quotes a line below, is red or green as before, and rebuilt."""
+LINE = ("softmax(scale * scores", "softmax(scale * 1.0 * scores")  # of the attention, before and after
+
+
+def module(server: Server, pages: list[Path]) -> float:
+    """A statement of a module is changed: a page that quotes it is red, and shows it."""
     file = server.folder / "tsformers/layers/attention.py"
-    text = file.read_text(encoding="utf-8").replace("softmax(scale * scores", "softmax(scale * 1.0 * scores")
+    text = file.read_text(encoding="utf-8").replace(*LINE)
+    page = next(page for page in pages if LINE[0] in page.read_text(encoding="utf-8"))
     return server.seconds_until(
-        page, lambda: file.write_text(text, encoding="utf-8") and None, lambda html: "1.0" in html and "tsf-red" in html
+        page, lambda: file.write_text(text, encoding="utf-8") and None, lambda html: "admonition failure" in html
     )
 
 
@@ -168,7 +172,7 @@ def main() -> None:
                 slow = taken[min(len(taken) - 1, int(0.95 * len(taken)))]
                 kinds = ", ".join(f"{kind} {statistics.median(seconds):.2f}" for kind, seconds in times.items())
                 if given.module:
-                    kinds += f", module {module(server, pages[0]):.2f}"
+                    kinds += f", module {module(server, pages):.2f}"
                 print(
                     f"{count:>6}  {first:>11.1f}  {statistics.median(taken):>7.2f}  {slow:>7.2f}  {taken[-1]:>7.2f}   {kinds}",
                     flush=True,

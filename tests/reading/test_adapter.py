@@ -168,7 +168,11 @@ def test_a_link_that_is_dead_on_the_built_site_stops_the_build(tmp_path):
     assert "2 dead links" in said
 
 
-WRONG = PAGE.replace("`d_model = 4`", "`d_model = 5`") + block("import sys\nsys.exit(3)") + "见 [[没有这页]]。\n"
+WRONG = (
+    PAGE.replace("`d_model = 4`", "`d_model = 5`")
+    + block("import sys\nsys.exit(3)")
+    + "见 [[没有这页]]，[也没有](none.md)。\n"
+)
 
 
 def test_a_red_page_stops_the_build_and_is_shown_with_its_failures_by_the_preview(tmp_path):
@@ -181,8 +185,12 @@ def test_a_red_page_stops_the_build_and_is_shown_with_its_failures_by_the_previe
     assert f"docs/index.md:{line}:" in said
     html = (folder / "site" / "index.html").read_text(encoding="utf-8")
     box = html[html.index('class="admonition failure"') : html.index("<h1 id=")]
-    assert "这一页有 3 处错误" in box and f"<code>{line}:" in box and "没有叫 没有这页 的页" in box
-    assert "没有这页。" in html and "tsf-step" in html
+    assert "这一页有 4 处错误" in box and f"<code>{line}:" in box and "没有叫 没有这页 的页" in box
+    assert "没有这页" in html and "tsf-step" in html
+    marked = re.findall(
+        r'([^<>]*(?:</a>)?)<code class="claim tsf-red"[^>]*aria-label="[^"]*link：[^"]*">✗</code>', html
+    )
+    assert marked == ["见 没有这页", "也没有</a>"]  # behind each link, in none of their addresses
 
 
 def test_a_block_whose_output_is_shown_as_text_can_hold_no_diagram():

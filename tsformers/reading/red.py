@@ -45,7 +45,9 @@ def marks(page: Page, failures: Sequence[Failure], prefix: str, *, attribute: st
             mark = (
                 f'<code class="claim tsf-red" id="{key}" tabindex="0" data-proof="{said}" aria-label="{said}">✗</code>'
             )
-            found.edits.append((offset, offset, mark))
+            # Behind a link: within its address the mark would be a part of that.
+            at = next((link.end for link in page.links if link.start <= offset < link.end), offset)
+            found.edits.append((at, at, mark))
     for index, wrong in by_step.items():
         step_there = page.steps[index]
         key = f"{prefix}-red{len(found.keys)}"
