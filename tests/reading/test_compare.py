@@ -280,8 +280,8 @@ def test_comparison_holds(text: str, values: tuple[Value, ...], outcomes: tuple[
             "a < b 不成立：两边形状不同，(2, 2) 与 (2,)",
         ),
         ("a < 1", (tensor([0.5]), 1), (), (0, 5), "(1,) 与 ()", "a < 1 不成立：两边形状不同，(1,) 与 ()"),
-        ("a == a", (tensor(NAN), tensor(NAN)), (), (0, 6), "nan 与 nan", "a == a 不成立：左边是 nan，右边是 nan"),
-        ("a == a", (NAN, NAN), (), (0, 6), "nan 与 nan", "a == a 不成立：左边是 nan，右边是 nan"),
+        ("a == b", (tensor(NAN), tensor(NAN)), (), (0, 6), "nan 与 nan", "a == b 不成立：左边是 nan，右边是 nan"),
+        ("a == b", (NAN, NAN), (), (0, 6), "nan 与 nan", "a == b 不成立：左边是 nan，右边是 nan"),
         ("a == 1", (True, 1), (), (0, 6), "True 与 1", "a == 1 不成立：左边是 True，右边是 1"),
         ("a == b", (tensor([True], torch.bool), tensor([1])), (), (0, 6), "True 与 1.0", None),
         (

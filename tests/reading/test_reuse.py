@@ -15,6 +15,7 @@ import pytest
 import tsformers
 from tests.reading.processes import report, write
 from tsformers.reading import reuse
+from tsformers.reading import run as running
 from tsformers.reading.page import read_page, scan
 from tsformers.reading.reuse import FOLDER, Stored, program, read
 from tsformers.reading.run import check_files, check_pages
@@ -96,6 +97,22 @@ def replaced(path, old, new):
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def test_a_text_found_right_is_judged_again_when_a_letter_of_it_or_a_setting_changes(root, monkeypatch):
+    def fails(*arguments):
+        raise AssertionError("judged")
+
+    check(root)
+    monkeypatch.setattr(running, "judge_page", fails)
+    again = check(root)
+    assert (again.reused, again.failures, again.error) == (True, [], "")
+    replaced(root / "page.md", "于是", "所以")
+    assert "judged" in check(root).error
+    replaced(root / "page.md", "所以", "于是")
+    assert check(root).error == ""
+    (root / "pyproject.toml").write_text('[tool.tsformers.reading]\nunits = ["个"]\n', encoding="utf-8")
+    assert "judged" in check(root).error
 
 
 def test_an_unchanged_page_does_not_run_again(root):

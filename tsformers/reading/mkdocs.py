@@ -59,7 +59,7 @@ class ReadingConfig(Config):
     without.
     """
 
-    reuse = Type(bool, default=False)
+    reuse = Type((bool, int), default=False)  # READING_REUSE=1 is a number
 
 
 class ReadingPlugin(BasePlugin[ReadingConfig]):
@@ -122,7 +122,7 @@ class ReadingPlugin(BasePlugin[ReadingConfig]):
         if not self.config.reuse:
             warm_up()
         pages = [read_page(path, given=name) for path, name in zip(paths, names, strict=True)]
-        return check_pages(pages, paths, reuse=self.config.reuse)
+        return check_pages(pages, paths, reuse=bool(self.config.reuse))
 
     def _preview(self, sources: list[File], paths: list[Path], names: list[str], config: MkDocsConfig) -> list[Result]:
         """As ``_check``, of what a save touched; a page whose result is new is built again even if its file is not."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tsformers.reading.failure import Failure
 
@@ -24,18 +25,23 @@ class Line:
         return self.start + len(self.text)
 
 
+@lru_cache(maxsize=512)  # each part of the engine that looks at a page asks for them
+def _lines(text: str) -> tuple[Line, ...]:
+    lines: list[Line] = []
+    start = 0
+    for end in _LINE_END.finditer(text):
+        lines.append(Line(len(lines) + 1, start, text[start : end.start()]))
+        start = end.end()
+    return (*lines, Line(len(lines) + 1, start, text[start:]))
+
+
 class Source:
     """A page's text cut at its line ends, which are those of editors: LF, CRLF, CR, and no others."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
         self.text = text
-        self.lines: list[Line] = []
-        start = 0
-        for end in _LINE_END.finditer(text):
-            self.lines.append(Line(len(self.lines) + 1, start, text[start : end.start()]))
-            start = end.end()
-        self.lines.append(Line(len(self.lines) + 1, start, text[start:]))
+        self.lines = _lines(text)
         self._starts = [line.start for line in self.lines]
 
     def place(self, offset: int) -> tuple[int, int]:

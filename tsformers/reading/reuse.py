@@ -1,6 +1,7 @@
 """Records of pages, kept between runs and used again when nothing that could change them has changed.
 
-A record says what a page's program computed. Whether the page's claims agree with it is judged anew each time.
+A record says what a page's program computed. Whether the page's claims agree with it is judged anew each time, unless
+the text is, to the letter, the one that was found right with this record.
 """
 
 from __future__ import annotations
@@ -39,13 +40,15 @@ DISTRIBUTION = re.compile(r"(?P<name>.+?)(?:-[^-]*)?\.(?:dist-info|egg-info|egg-
 
 @dataclass(frozen=True)
 class Stored:
-    """A record, the program that it is of, and what that reached; ``spans``: the text of each by its step."""
+    """A record, the program that it is of, and what that reached; ``spans``: the text of each by its step; ``right``:
+    fingerprint of the text that was found right, "" if it was not."""
 
     program: str
     spans: dict[int, str]
     world: dict[str, str]
     reached: Reached
     reading: Reading
+    right: str
 
 
 def program(page: Page, settings: Settings) -> str:
@@ -64,6 +67,12 @@ def program(page: Page, settings: Settings) -> str:
             options = sorted(step.options.items())
             parts.append([step.kind, step.language, options, step.code, step.code_line if runs else 0])
     return _digest(json.dumps(parts, ensure_ascii=False))
+
+
+def judged(page: Page, settings: Settings) -> str:
+    """Fingerprint of what, with the record, decides whether a page is right: its text, links apart, and the settings."""
+    told = {name: sorted(value) if isinstance(value, frozenset) else value for name, value in vars(settings).items()}
+    return _digest(json.dumps([page.text, told], ensure_ascii=False, default=str, sort_keys=True))
 
 
 def _span(text: str, settings: Settings) -> object:
@@ -170,8 +179,8 @@ class Shelf:
         local = [folder for folder in self.path if reaching.tracked(os.path.abspath(folder))]
         self.world = {**self.fixed, **distributions(local), "the path of modules": json.dumps([*self.path])}
 
-    def take(self, page: Page, settings: Settings, environment: Mapping[str, str]) -> tuple[Reading | None, str]:
-        """The record to use again, or None; and the reason, in a few words."""
+    def take(self, page: Page, settings: Settings, environment: Mapping[str, str]) -> tuple[Stored | None, str]:
+        """What is stored, if its record is to be used again, or None; and the reason, in a few words."""
         if not in_project(settings):
             return None, "no pyproject.toml above the page, so no place for records"
         if page.look:
@@ -188,7 +197,7 @@ class Shelf:
         if stored is None:
             return None, "the record cannot be used"
         reason = self._changed(stored, page, settings, environment)
-        return (None, reason) if reason else (stored.reading, "nothing that it depends on changed")
+        return (None, reason) if reason else (stored, "nothing that it depends on changed")
 
     def _changed(self, stored: Stored, page: Page, settings: Settings, environment: Mapping[str, str]) -> str:
         world = self._world(environment)
@@ -224,9 +233,18 @@ class Shelf:
         return {**self.world, **{f"the environment variable {name}": value for name, value in environment.items()}}
 
     def put(
-        self, page: Page, settings: Settings, environment: Mapping[str, str], reading: Reading, reached: Reached
+        self,
+        page: Page,
+        settings: Settings,
+        environment: Mapping[str, str],
+        reading: Reading,
+        reached: Reached,
+        *,
+        right: bool,
     ) -> None:
         """Keep the record of a page that ran without failure; written whole or not at all.
+
+        ``right``: nothing at all is wrong with the page.
 
         Raises:
             OSError: the folder of records cannot be written.
@@ -234,7 +252,8 @@ class Shelf:
         if not in_project(settings) or page.look or self.stale or not keepable(page, reading):
             return
         spans = {index: step.text for index, step in enumerate(page.steps) if isinstance(step, Span)}
-        stored = Stored(program(page, settings), spans, self._world(environment), reached, reading)
+        verdict = judged(page, settings) if right else ""
+        stored = Stored(program(page, settings), spans, self._world(environment), reached, reading, verdict)
         file = file_of(page, settings)
         file.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=file.parent)

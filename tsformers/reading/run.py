@@ -29,7 +29,7 @@ from tsformers.reading.failure import Failure
 from tsformers.reading.links import with_links
 from tsformers.reading.page import Page, read_page
 from tsformers.reading.record import Reading
-from tsformers.reading.reuse import Shelf, at_start
+from tsformers.reading.reuse import Shelf, at_start, judged
 from tsformers.reading.settings import Settings, load_settings, page_environment
 from tsformers.reading.verdict import judge_page
 
@@ -190,7 +190,7 @@ def check_together(
             except Exception as error:
                 result = _broken(page, error)
             if shelf is not None and outcome is not None and not isinstance(outcome, CheckerError):
-                result.reason += _keep(page, settings, environment, shelf, outcome)
+                result.reason += _keep(result, settings, environment, shelf, outcome)
             result.reading.seconds = time.perf_counter() - started
             yield result
 
@@ -201,12 +201,12 @@ def _broken(page: Page, error: Exception) -> Result:
     return Result(page, Reading(), [failure], error="".join(traceback.format_exception(error)))
 
 
-def _keep(page: Page, settings: Settings, environment: Mapping[str, str], shelf: Shelf, outcome: Outcome) -> str:
+def _keep(result: Result, settings: Settings, environment: Mapping[str, str], shelf: Shelf, outcome: Outcome) -> str:
     """Keep the record of a page that ran without failure; what is to be said of it if that was not possible."""
     reading, failures, reached = outcome
     if not failures and reached is not None:
         try:
-            shelf.put(page, settings, environment, reading, reached)
+            shelf.put(result.page, settings, environment, reading, reached, right=not result.failures)
         except OSError as error:
             return f"; its record could not be kept: {error.strerror}"
     return ""
@@ -214,11 +214,12 @@ def _keep(page: Page, settings: Settings, environment: Mapping[str, str], shelf:
 
 @dataclass(frozen=True)
 class _Kept:
-    """The record of a page if there is one to use, and why or why not; whether it ``must`` run."""
+    """The record of a page if there is one to use, and why or why not; whether it ``must`` run, and is found right."""
 
     must: bool
     reading: Reading | None = None
     reason: str = ""
+    right: bool = False
 
 
 def _kept(page: Page, settings: Settings, environment: Mapping[str, str], shelf: Shelf | None) -> _Kept:
@@ -229,7 +230,9 @@ def _kept(page: Page, settings: Settings, environment: Mapping[str, str], shelf:
     if shelf is None:
         return _Kept(True, reason="records are not used")
     stored, reason = shelf.take(page, settings, environment)
-    return _Kept(stored is None, stored, reason)
+    if stored is None:
+        return _Kept(True, reason=reason)
+    return _Kept(False, stored.reading, reason, right=stored.right == judged(page, settings))
 
 
 def _judged(page: Page, settings: Settings, known: _Kept, outcome: Outcome | CheckerError | None) -> Result:
@@ -238,7 +241,7 @@ def _judged(page: Page, settings: Settings, known: _Kept, outcome: Outcome | Che
         raise outcome
     reading, ran, _ = outcome if outcome is not None else (known.reading or Reading(), [], None)
     failures = [*page.problems, *ran]
-    if page.front.checked:
+    if page.front.checked and not known.right:
         failures += judge_page(page, reading, settings, failures)
     reused = outcome is None and page.front.checked and runs(page)
     return Result(page, reading, sorted(set(failures)), reused, known.reason)

@@ -132,7 +132,7 @@ class Watch:
 
     def stand(self) -> None:
         """Take the environment and the folder as they are now: those of a page, which differ from those before it."""
-        self._environment, self._folder = dict(os.environ), os.getcwd()
+        self._environment, self._folder = dict(os.environ), _here()
 
     def _surroundings(self) -> None:
         """The environment, which threads, seeds and libraries read, and the folder that relative paths start from."""
@@ -142,7 +142,7 @@ class Watch:
                 self.found.append(f"os.environ[{name!r}]")
                 os.environ.pop(name, None)
                 os.environ.update({name: before[name]} if name in before else {})
-        if os.getcwd() != self._folder:
+        if _here() not in (self._folder, ""):  # that it is gone is the guard's to say
             os.chdir(self._folder)
             self.found.append("当前目录（os.chdir）")
 
@@ -183,6 +183,14 @@ def look(*, core: bool = False) -> None:
     """To be called as soon as code of a page has run; see ``Watch.look``."""
     for watch in _current:
         watch.look(core=core)
+
+
+def _here() -> str:
+    """The current folder, "" where there is none."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""
 
 
 def _modes() -> tuple[int, int]:
