@@ -153,21 +153,14 @@ def test_a_toy_that_gives_trouble_leaves_each_page_to_itself(
 SEEN_ELSEWHERE = """
 import mmap, os
 import torch
-from dataclasses import dataclass, field
+from types import SimpleNamespace
 from layer import double
 
 TEXT = open(os.path.join(os.path.dirname(__file__), "text.txt"))
 SHARED = mmap.mmap(-1, 8)
 
-@dataclass
-class Toy:
-    call: object
-    args: tuple
-    kwargs: dict = field(default_factory=dict)
-    sizes: dict = field(default_factory=dict)
-
 def toy():
-    return Toy(double, (torch.ones(2),))
+    return SimpleNamespace(call=double, args=(torch.ones(2),), kwargs={}, sizes={})
 """
 LAYER = """
 import torch

@@ -86,7 +86,8 @@ def _attributes(thing: Any) -> Iterator[tuple[str, Any]]:
         # What a module keeps for itself beside what all modules have is its cache.
         if not isinstance(thing, torch.nn.Module) or not name.startswith("_") or name in _OF_MODULES:
             yield name, value
-    for name in _slots(thing.__class__):
+    kind: type = type(thing)
+    for name in _slots(kind):
         if hasattr(thing, name):
             yield name, getattr(thing, name)
 

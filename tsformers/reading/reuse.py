@@ -27,14 +27,12 @@ from tsformers.reading.claims import ClaimError, parse
 from tsformers.reading.page import Page, Span
 from tsformers.reading.reached import OURS, Reached, installed
 from tsformers.reading.record import Reading
-from tsformers.reading.settings import PINNED, Settings
+from tsformers.reading.settings import PINNED, SET_BY_TORCH, Settings
 
 FOLDER = Path(OURS) / "reading"
 # Variables that the interpreter, the loader and torch read as they start, before a page's environment is set.
 EARLY = ("PYTHON", "LD_", "DYLD_", "MALLOC_", "GLIBC_", "OMP_", "KMP_", "MKL_", "OPENBLAS", "NPY_", "TORCH", "PYTORCH",
          "ATEN_", "DNNL_", "ONEDNN_")  # fmt: skip
-# Set by torch itself as it is imported, at whatever moment that is, and in each page's process to the page's own folder.
-OWN = frozenset({"TORCHINDUCTOR_CACHE_DIR"})
 DISTRIBUTION = re.compile(r"(?P<name>.+?)(?:-[^-]*)?\.(?:dist-info|egg-info|egg-link|pth)")
 
 
@@ -104,7 +102,7 @@ def fixed() -> dict[str, str]:
     engine = Path(reaching.ENGINE)
     files = sorted([*engine.rglob("*.py"), engine.parent / "axes.py"])  # the one module outside that the engine imports
     digests = [[file.name, reaching.content(str(file))] for file in files]
-    told = {name: value for name, value in os.environ.items() if name not in PINNED and name not in OWN}
+    told = {name: value for name, value in os.environ.items() if name not in PINNED and name not in SET_BY_TORCH}
     early = {name: value for name, value in told.items() if name.startswith(EARLY)}
     return {
         "Python": json.dumps([sys.version, sys.executable, sys.flags, sys.platform, platform.machine()]),

@@ -180,11 +180,13 @@ def check_together(
     """
     environment = page_environment(settings)
     kept = [_kept(page, settings, environment, shelf) for page in pages]
-    outcomes = run_together([page for page, known in zip(pages, kept, strict=True) if known.must], settings, context)
+    outcomes = run_together(
+        [page for page, known in zip(pages, kept, strict=True) if known.reading is None], settings, context
+    )
     with closing(outcomes):
         for page, known in zip(pages, kept, strict=True):
             started = time.perf_counter()
-            outcome = next(outcomes) if known.must else None
+            outcome = next(outcomes) if known.reading is None else None
             try:
                 result = _judged(page, settings, known, outcome)
             except Exception as error:
@@ -214,25 +216,24 @@ def _keep(result: Result, settings: Settings, environment: Mapping[str, str], sh
 
 @dataclass(frozen=True)
 class _Kept:
-    """The record of a page if there is one to use, and why or why not; whether it ``must`` run, and is found right."""
+    """The record of a page, None if it must run, and why; whether the page is found right with it already."""
 
-    must: bool
-    reading: Reading | None = None
-    reason: str = ""
+    reading: Reading | None
+    reason: str
     right: bool = False
 
 
 def _kept(page: Page, settings: Settings, environment: Mapping[str, str], shelf: Shelf | None) -> _Kept:
     if not page.front.checked:
-        return _Kept(False, Reading(), "left out by its front matter")
+        return _Kept(Reading(), "left out by its front matter")
     if not runs(page):
-        return _Kept(False, Reading(), "nothing on it to run")
+        return _Kept(Reading(), "nothing on it to run")
     if shelf is None:
-        return _Kept(True, reason="records are not used")
+        return _Kept(None, "records are not used")
     stored, reason = shelf.take(page, settings, environment)
     if stored is None:
-        return _Kept(True, reason=reason)
-    return _Kept(False, stored.reading, reason, right=stored.right == judged(page, settings))
+        return _Kept(None, reason)
+    return _Kept(stored.reading, reason, right=stored.right == judged(page, settings))
 
 
 def _judged(page: Page, settings: Settings, known: _Kept, outcome: Outcome | CheckerError | None) -> Result:
@@ -243,8 +244,7 @@ def _judged(page: Page, settings: Settings, known: _Kept, outcome: Outcome | Che
     failures = [*page.problems, *ran]
     if page.front.checked and not known.right:
         failures += judge_page(page, reading, settings, failures)
-    reused = outcome is None and page.front.checked and runs(page)
-    return Result(page, reading, sorted(set(failures)), reused, known.reason)
+    return Result(page, reading, sorted(set(failures)), outcome is None and runs(page), known.reason)
 
 
 def _settings(files: Sequence[Path], time_limit: float | None) -> list[Settings]:

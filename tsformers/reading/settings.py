@@ -21,6 +21,8 @@ PINNED = {
     "LC_ALL": "C.UTF-8",
 }
 
+# Set by torch itself as it is imported, at whatever moment that is, and in each page's process to the page's own folder.
+SET_BY_TORCH = frozenset({"TORCHINDUCTOR_CACHE_DIR"})
 NAMED = ((str, "a string"), (list, "a list of strings"), (dict, "a table"))
 
 
@@ -33,8 +35,8 @@ class Settings:
     """``coverage``: the share of executed statements, in percent, that a reading page must explain (0: only reported).
 
     ``terms``: a YAML file, a mapping of term to meaning, relative to the project. ``docs``: the folder of the site's
-    pages. ``time_limit`` in seconds, of a page's toys and again of its steps, ``memory_limit`` in MiB a page beyond what the empty process uses,
-    ``output_limit`` in MiB a block. ``environment``: names of variables that pages see, beside the ones that are the
+    pages. ``time_limit`` in seconds, of a page's toys and again of its steps, ``memory_limit`` in MiB a page beyond what
+    the empty process uses, ``output_limit`` in MiB a block. ``environment``: names of variables that pages see, beside the ones that are the
     same everywhere; all others are taken away from them. ``units``: words after which a number in prose is no size.
     ``sources``: name of a code base -> address of its files, for docstrings that say "Source: ``symbol`` in NAME's ``file``".
     """

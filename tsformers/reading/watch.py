@@ -20,6 +20,8 @@ from typing import Any
 import torch
 from torch.nn.modules import module as hooks
 
+from tsformers.reading.settings import SET_BY_TORCH
+
 STANDARD = ("math", "cmath", "random", "operator", "functools", "itertools", "copy", "statistics")
 OWN = __name__.split(".")[0]
 ALWAYS = frozenset({"torch", OWN, *STANDARD, "fractions", "decimal", "numpy"})  # top packages
@@ -36,8 +38,6 @@ CORE = ("torch", "torch._C", "torch._tensor", "torch.nn.functional", "math")  # 
 CACHES = frozenset({"__slotnames__", "__annotations__", "__annotations_cache__", "__annotate_func__", "_abc_impl"})
 CACHES |= {"__abstractmethods__", "__doc__", "__warningregistry__", "__signature__"}
 PARTS = ("__code__", "__defaults__", "__kwdefaults__")  # of a function, which can be exchanged under its name
-# Variables that a library sets as it is imported, at whatever moment that is.
-SET_BY_LIBRARIES = frozenset({"TORCHINDUCTOR_CACHE_DIR"})
 _TORCH = os.path.dirname(torch.__file__)
 _GONE = object()
 _BUILTINS = vars(builtins)
@@ -138,7 +138,7 @@ class Watch:
         """The environment, which threads, seeds and libraries read, and the folder that relative paths start from."""
         now, before = dict(os.environ), self._environment
         for name in (name for name in now.keys() | before.keys() if now.get(name) != before.get(name)):
-            if name not in SET_BY_LIBRARIES:
+            if name not in SET_BY_TORCH:
                 self.found.append(f"os.environ[{name!r}]")
                 os.environ.pop(name, None)
                 os.environ.update({name: before[name]} if name in before else {})
