@@ -132,6 +132,41 @@ NOT_RUN = {
     "what is returned": (("`return = 4`", "`return ≈ 4.5`"), None),
     "a bare number in prose": (("于是", "于是 12"), ["naked"]),
 }
+CODE = """前言。
+
+- 在列表里：
+
+    ```python exec="1"
+    import inspect, linecache, torch
+    def twice(x):
+        return x * 2
+    torch.manual_seed(3)
+    source = inspect.getsource(twice)
+    rows = linecache.getlines(twice.__code__.co_filename)
+    before = "".join(rows[:3]).strip()
+    ```
+
+`source = "def twice(x):\\n    return x * 2\\n"`，`before = ""`
+
+>>> 不是代码
+
+```pycon
+>>> inspect.getsource(lambda: 1).strip()
+'inspect.getsource(lambda: 1).strip()'
+```
+"""
+
+
+def test_code_of_a_page_is_shown_to_itself_without_opening_the_page(root):
+    """A stack trace, as torch.manual_seed takes one, reads the lines of the code that runs."""
+    write(root, {"code.md": CODE})
+    (first,) = check_files(["code.md"], reuse=True)
+    assert first.failures == []
+    replaced(root / "code.md", "前言", "序言")
+    (found,) = check_files(["code.md"], reuse=True)
+    assert found.reused and report([found]) == report(check_files(["code.md"]))
+
+
 RUN = {
     "an expression": ("page.md", ("`m = 4`", "`m + 0 = 4`"), "the page's own code"),
     "a new claim": ("page.md", ("`m = 4`", "`m = 4`，`n < m`"), "the page's own code"),

@@ -20,7 +20,7 @@ from tsformers.reading.failure import Failure
 from tsformers.reading.hermetic import refused
 from tsformers.reading.limits import Captured, Stopped, TimeUp, out_of_memory
 from tsformers.reading.literals import Scalar
-from tsformers.reading.page import PROMPT, Fence
+from tsformers.reading.page import PROMPT, Fence, Page
 from tsformers.reading.record import Printed
 from tsformers.reading.standard import printers
 from tsformers.reading.watch import look
@@ -212,6 +212,16 @@ def prompt(row: str) -> int:
     """How many characters stand before the code in a row of a pycon fence."""
     found = PROMPT.match(row)
     return found.end() if found is not None else 0
+
+
+def executed_rows(page: Page) -> list[str]:
+    """The rows of the file that a page's code is compiled from: those of its executed fences at their lines, else blank."""
+    fences = [step for step in page.steps if isinstance(step, Fence) and step.kind in ("exec", "example")]
+    rows = ["\n"] * max((fence.code_line + fence.code.count("\n") for fence in fences), default=0)
+    for fence in fences:
+        for line, row in enumerate(fence.code.split("\n"), fence.code_line):
+            rows[line - 1] = row[prompt(row) if fence.kind == "example" else 0 :] + "\n"
+    return rows
 
 
 def _rebound(tree: ast.Module, frame: Mapping[str, Any], code: str) -> tuple[str, int, int] | None:

@@ -25,7 +25,7 @@ def watched_of(front: FrontMatter, reads: Iterable[Reads]) -> list[str]:
 
 def seed() -> None:
     """Let every draw begin anew."""
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)  # torch.manual_seed notes a stack trace for accelerators that no page has
     random.seed(0)
     if "numpy" in sys.modules:
         importlib.import_module("numpy.random").seed(0)

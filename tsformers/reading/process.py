@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import locale
 import os
 import signal
@@ -64,7 +65,13 @@ def read(
     Sends ("ready", process), then ("step", index) before each step, then ("done", reading, failures, reached). Where the
     checker itself fails the last word is ("broken", traceback).
     """
+    from tsformers.reading.blocks import executed_rows
     from tsformers.reading.walk import Walker
+
+    # Whoever asks for a line of the page's code, as a stack trace does, gets it without opening the page: prose is no
+    # part of the program. Without a time of change an entry is never looked at again.
+    rows = executed_rows(page)
+    linecache.cache[page.path] = (sum(map(len, rows)), None, rows, page.path)
 
     def progress(index: int) -> None:
         if guard.step < 0:
