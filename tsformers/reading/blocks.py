@@ -61,7 +61,7 @@ class Block:
         if not 0 <= row < len(rows):
             self.loud.append(Failure(self.path, self.fence.line, self.fence.column, "output", **said))
             return
-        skipped = prompt(rows[row]) if self.fence.kind == "example" else 0
+        skipped = prompt(self.fence, rows[row])
         column = skipped + characters(rows[row][skipped:], column)
         self.loud.append(self.failure("output", row, column, claim=rows[row].strip(), **said))
 
@@ -208,19 +208,19 @@ def characters(line: str, count: int) -> int:
     return len(line.encode()[:count].decode(errors="ignore"))
 
 
-def prompt(row: str) -> int:
-    """How many characters stand before the code in a row of a pycon fence."""
-    found = PROMPT.match(row)
+def prompt(fence: Fence, row: str) -> int:
+    """How many characters stand before the code in a row of a fence: the prompt of a pycon one."""
+    found = PROMPT.match(row) if fence.kind == "example" else None
     return found.end() if found is not None else 0
 
 
 def executed_rows(page: Page) -> list[str]:
     """The rows of the file that a page's code is compiled from: those of its executed fences at their lines, else blank."""
-    fences = [step for step in page.steps if isinstance(step, Fence) and step.kind in ("exec", "example")]
+    fences = [step for step in page.steps if isinstance(step, Fence) and step.runs]
     rows = ["\n"] * max((fence.code_line + fence.code.count("\n") for fence in fences), default=0)
     for fence in fences:
         for line, row in enumerate(fence.code.split("\n"), fence.code_line):
-            rows[line - 1] = row[prompt(row) if fence.kind == "example" else 0 :] + "\n"
+            rows[line - 1] = row[prompt(fence, row) :] + "\n"
     return rows
 
 

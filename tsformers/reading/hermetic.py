@@ -235,7 +235,7 @@ def _failure(page: Page, hit: Hit) -> Failure:
         rows = step.code.split("\n") if isinstance(step, Fence) else []
         row = hit.line - step.code_line if isinstance(step, Fence) else -1
         if isinstance(step, Fence) and 0 <= row < len(rows):
-            before = prompt(rows[row]) if step.kind == "example" else 0
+            before = prompt(step, rows[row])
             column = before + characters(rows[row][before:], hit.column)
             said = {"claim": rows[row].strip(), "actual": hit.what, "message": message}
             return Block(step, page.path).failure("hermetic", row, column, **said)

@@ -90,7 +90,7 @@ def page_mutants(page: Page, reading: Reading) -> list[Mutant]:
             if quote.executed and not quote.construction:
                 names.frame = names.frame or _parameters(reading, quote.subject)
                 names.frame.update({variable.name: variable.after for variable in quote.wrote})
-        if step.kind in ("exec", "example"):
+        if step.runs:
             names.own += [name for name in _bound(step.code) if name not in names.own]
     return found
 

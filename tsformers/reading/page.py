@@ -44,6 +44,11 @@ class Fence:
     margins: tuple[int, ...]  # per line of code: how many characters of the physical line stand before it
 
     @property
+    def runs(self) -> bool:
+        """Whether its code is run as the page's own."""
+        return self.kind in ("exec", "example")
+
+    @property
     def code_line(self) -> int:
         """Physical line of the first line of code."""
         return self.line + 1

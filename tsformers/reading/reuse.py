@@ -61,9 +61,8 @@ def program(page: Page, settings: Settings) -> str:
         if isinstance(step, Span):
             parts.append(_span(step.text, settings))
         else:
-            runs = step.kind in ("exec", "example")
             options = sorted(step.options.items())
-            parts.append([step.kind, step.language, options, step.code, step.code_line if runs else 0])
+            parts.append([step.kind, step.language, options, step.code, step.code_line if step.runs else 0])
     return _digest(json.dumps(parts, ensure_ascii=False))
 
 
